@@ -1,0 +1,108 @@
+// A device: a driver table, an ordinal on it, and the primary context that everything of ours lives in.
+//
+//   Device device = Device::Open().value();        // $SLIPWAY_DEVICE, else a GPU where one works, else the CPU device
+//   Device cpu = Device::Open("cpu").value();
+#ifndef SLIPWAY_DEVICE_H_
+#define SLIPWAY_DEVICE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "slipway/driver_api.h"
+
+namespace slipway {
+
+class Stream;
+
+// What a device is and what it can hold; read from the driver once, when the device is opened, and plain fields after.
+struct DeviceProperties {
+  std::string name;
+  int compute_major = 0;  // Compute capability 9.0 is {9, 0}.
+  int compute_minor = 0;
+  int driver_version = 0;  // As cuDriverGetVersion gives it: 13000 is CUDA 13.0.
+  int multiprocessors = 0;
+  int warp_size = 0;
+  int max_threads_per_block = 0;
+  int max_threads_per_multiprocessor = 0;
+  int max_block[3] = {};
+  int max_grid[3] = {};
+  size_t shared_bytes_per_block = 0;  // Without opting in.
+  size_t shared_bytes_per_block_optin = 0;
+  size_t total_memory = 0;  // Bytes.
+};
+
+// The state behind every Device handle of one (driver, ordinal). Hot paths read its plain fields; nobody but
+// Device::Open writes them.
+struct DeviceState {
+  const DriverApi* api = nullptr;
+  CUdevice device = 0;
+  CUcontext context = nullptr;  // The primary context, retained while any handle lives.
+  int ordinal = 0;
+  uint16_t id = 0;  // Unique in the process among the devices open at a time, from 1; the device field of facts words.
+  DeviceProperties properties;
+
+  ~DeviceState();
+};
+
+// A handle with shared ownership; cheap to copy, safe to use from any thread. Opening the same device twice gives
+// handles of one state.
+class Device {
+ public:
+  // Opens the device that `which` names: "auto", "cuda", "cuda:N" or "cpu"; empty stands for $SLIPWAY_DEVICE, and for
+  // "auto" where that is unset. "auto" takes the first GPU that works and says once, through absl's log, why it did
+  // not. INVALID_ARGUMENT for any other name; NOT_FOUND where no such device or driver is (the message says what was
+  // looked for and how to mend it).
+  static absl::StatusOr<Device> Open(std::string_view which = {});
+
+  // Opens `ordinal` of a driver table: the CPU device's, a null or fault driver's, or an application's own. `api` must
+  // outlive the process's use of the device.
+  static absl::StatusOr<Device> Open(const DriverApi& api, int ordinal = 0);
+
+  const DriverApi& api() const { return *state_->api; }
+  const DeviceProperties& properties() const { return state_->properties; }
+  CUcontext context() const { return state_->context; }
+  uint16_t id() const { return state_->id; }
+  bool is_cpu() const;
+  // "NVIDIA H200 (cuda:0)".
+  std::string Describe() const;
+
+  // A new stream that does not synchronize with the legacy default stream.
+  absl::StatusOr<Stream> CreateStream(int priority = 0) const;
+  // The legacy default stream. Launches on it need the device's context made current, so they cost more.
+  Stream DefaultStream() const;
+  // Waits for everything on this device.
+  absl::Status Synchronize() const;
+
+  const std::shared_ptr<const DeviceState>& state() const { return state_; }
+  friend bool operator==(const Device& a, const Device& b) { return a.state_ == b.state_; }
+
+ private:
+  explicit Device(std::shared_ptr<const DeviceState> state) : state_(std::move(state)) {}
+  std::shared_ptr<const DeviceState> state_;
+};
+
+// Makes `device`'s context current on this thread and puts the caller's back when destroyed. Costs two driver calls
+// where it was current already. The launch path of created streams does not need it.
+class ScopedContext {
+ public:
+  explicit ScopedContext(const DeviceState& device);
+  ~ScopedContext();
+  ScopedContext(const ScopedContext&) = delete;
+  ScopedContext& operator=(const ScopedContext&) = delete;
+
+ private:
+  const DriverApi* api_;
+  CUcontext previous_ = nullptr;
+  bool changed_ = false;
+};
+
+// Turns a driver's result into a status: OK for CUDA_SUCCESS, else "<what>: <CUDA_ERROR_NAME> (<number>): <text>".
+absl::Status DriverStatus(const DriverApi& api, CUresult result, std::string_view what);
+
+}  // namespace slipway
+
+#endif  // SLIPWAY_DEVICE_H_

@@ -1,0 +1,237 @@
+// The part of the CUDA Driver API that Slipway uses, declared without cuda.h.
+//
+// One X-macro list, SLIPWAY_DRIVER_FUNCTIONS, names every function once. From it come `struct DriverApi` (a function
+// pointer an entry), the loader's symbol look-ups, the null driver, the fault driver and the CPU device's table. A test
+// that is compiled where a CUDA toolkit is installed compares every declaration here with the real cuda.h.
+//
+// Everything is an ABI-compatible restatement of the CUDA Driver API reference manual. Handle types are pointers to the
+// same (global, incomplete) structs that cuda.h declares, so a program that includes both can hand its own CUstream or
+// CUfunction to Slipway without a cast. Members of DriverApi carry no `cu` prefix, because cuda.h defines macros such
+// as `cuMemAlloc` that would rename them.
+#ifndef SLIPWAY_DRIVER_API_H_
+#define SLIPWAY_DRIVER_API_H_
+
+#include <cstddef>
+#include <cstdint>
+
+struct CUctx_st;
+struct CUmod_st;
+struct CUfunc_st;
+struct CUstream_st;
+struct CUevent_st;
+
+namespace slipway {
+
+using CUdevice = int;
+using CUdeviceptr = unsigned long long;  // NOLINT(google-runtime-int): cuda.h's own type on 64-bit hosts.
+using CUcontext = ::CUctx_st*;
+using CUmodule = ::CUmod_st*;
+using CUfunction = ::CUfunc_st*;
+using CUstream = ::CUstream_st*;
+using CUevent = ::CUevent_st*;
+using CUhostFn = void (*)(void* user_data);
+using CUoccupancyB2DSize = size_t (*)(int block_size);
+
+struct CUuuid {
+  char bytes[16];
+};
+
+// Result codes; the numbers are those of CUresult in cuda.h.
+enum CUresult : int {
+  CUDA_SUCCESS = 0,
+  CUDA_ERROR_INVALID_VALUE = 1,
+  CUDA_ERROR_OUT_OF_MEMORY = 2,
+  CUDA_ERROR_NOT_INITIALIZED = 3,
+  CUDA_ERROR_DEINITIALIZED = 4,
+  CUDA_ERROR_NO_DEVICE = 100,
+  CUDA_ERROR_INVALID_DEVICE = 101,
+  CUDA_ERROR_INVALID_IMAGE = 200,
+  CUDA_ERROR_INVALID_CONTEXT = 201,
+  CUDA_ERROR_NO_BINARY_FOR_GPU = 209,
+  CUDA_ERROR_INVALID_PTX = 218,
+  CUDA_ERROR_UNSUPPORTED_PTX_VERSION = 222,
+  CUDA_ERROR_INVALID_SOURCE = 300,
+  CUDA_ERROR_FILE_NOT_FOUND = 301,
+  CUDA_ERROR_OPERATING_SYSTEM = 304,
+  CUDA_ERROR_INVALID_HANDLE = 400,
+  CUDA_ERROR_ILLEGAL_STATE = 401,
+  CUDA_ERROR_NOT_FOUND = 500,
+  CUDA_ERROR_NOT_READY = 600,
+  CUDA_ERROR_ILLEGAL_ADDRESS = 700,
+  CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES = 701,
+  CUDA_ERROR_LAUNCH_TIMEOUT = 702,
+  CUDA_ERROR_PRIMARY_CONTEXT_ACTIVE = 708,
+  CUDA_ERROR_CONTEXT_IS_DESTROYED = 709,
+  CUDA_ERROR_ASSERT = 710,
+  CUDA_ERROR_MISALIGNED_ADDRESS = 716,
+  CUDA_ERROR_LAUNCH_FAILED = 719,
+  CUDA_ERROR_NOT_SUPPORTED = 801,
+  CUDA_ERROR_UNKNOWN = 999,
+};
+
+// Device attributes; numbers of CUdevice_attribute in cuda.h.
+enum CUdevice_attribute : int {
+  CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 1,
+  CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X = 2,
+  CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y = 3,
+  CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z = 4,
+  CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X = 5,
+  CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y = 6,
+  CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z = 7,
+  CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK = 8,
+  CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY = 9,
+  CU_DEVICE_ATTRIBUTE_WARP_SIZE = 10,
+  CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK = 12,
+  CU_DEVICE_ATTRIBUTE_CLOCK_RATE = 13,
+  CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT = 16,
+  CU_DEVICE_ATTRIBUTE_INTEGRATED = 18,
+  CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY = 19,
+  CU_DEVICE_ATTRIBUTE_CONCURRENT_KERNELS = 31,
+  CU_DEVICE_ATTRIBUTE_PCI_BUS_ID = 33,
+  CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR = 39,
+  CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT = 40,
+  CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING = 41,
+  CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 75,
+  CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76,
+  CU_DEVICE_ATTRIBUTE_STREAM_PRIORITIES_SUPPORTED = 78,
+  CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR = 81,
+  CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR = 82,
+  CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY = 83,
+  CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH = 95,
+  CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 97,
+  CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR = 106,
+  CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED = 115,
+};
+
+// Function attributes; numbers of CUfunction_attribute in cuda.h.
+enum CUfunction_attribute : int {
+  CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 0,
+  CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES = 1,
+  CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES = 2,
+  CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES = 3,
+  CU_FUNC_ATTRIBUTE_NUM_REGS = 4,
+  CU_FUNC_ATTRIBUTE_PTX_VERSION = 5,
+  CU_FUNC_ATTRIBUTE_BINARY_VERSION = 6,
+  CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8,
+};
+
+// Options of ModuleLoadDataEx; numbers of CUjit_option in cuda.h. Values travel as void*.
+enum CUjit_option : int {
+  CU_JIT_MAX_REGISTERS = 0,
+  CU_JIT_INFO_LOG_BUFFER = 3,
+  CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES = 4,
+  CU_JIT_ERROR_LOG_BUFFER = 5,
+  CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6,
+  CU_JIT_OPTIMIZATION_LEVEL = 7,
+};
+
+enum CUpointer_attribute : int {
+  CU_POINTER_ATTRIBUTE_CONTEXT = 1,
+  CU_POINTER_ATTRIBUTE_MEMORY_TYPE = 2,
+  CU_POINTER_ATTRIBUTE_DEVICE_POINTER = 3,
+  CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL = 9,
+};
+
+enum CUdriverProcAddressQueryResult : int {
+  CU_GET_PROC_ADDRESS_SUCCESS = 0,
+  CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND = 1,
+  CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT = 2,
+};
+
+enum : unsigned {
+  CU_STREAM_DEFAULT = 0,
+  CU_STREAM_NON_BLOCKING = 1,
+  CU_EVENT_DEFAULT = 0,
+  CU_EVENT_BLOCKING_SYNC = 1,
+  CU_EVENT_DISABLE_TIMING = 2,
+};
+
+// cuda.h defines these as macros (CU_LAUNCH_PARAM_END and so on, CU_STREAM_LEGACY, CU_STREAM_PER_THREAD).
+inline void* const kLaunchParamEnd = nullptr;
+inline void* const kLaunchParamBufferPointer = reinterpret_cast<void*>(1);
+inline void* const kLaunchParamBufferSize = reinterpret_cast<void*>(2);
+inline const CUstream kStreamLegacy = reinterpret_cast<CUstream>(1);
+inline const CUstream kStreamPerThread = reinterpret_cast<CUstream>(2);
+
+// X(member, since, need, parameters)
+//   member      the function is `cu` + member
+//   since       the CUDA version (major * 1000 + minor * 10) whose variant is meant; handed to cuGetProcAddress, where
+//               3020 is what the header calls `_v2`
+//   need        kRequired: a driver without it is refused; kOptional: the entry stays nullptr
+#define SLIPWAY_DRIVER_FUNCTIONS(X)                                                                               \
+  X(Init, 2000, kRequired, (unsigned flags))                                                                      \
+  X(DriverGetVersion, 2020, kRequired, (int* version))                                                            \
+  X(GetErrorName, 6000, kRequired, (CUresult error, const char** name))                                           \
+  X(GetErrorString, 6000, kRequired, (CUresult error, const char** text))                                         \
+  X(GetProcAddress, 12000, kOptional,                                                                             \
+    (const char* symbol, void** function, int version, uint64_t flags, CUdriverProcAddressQueryResult* status))   \
+  X(DeviceGet, 2000, kRequired, (CUdevice * device, int ordinal))                                                 \
+  X(DeviceGetCount, 2000, kRequired, (int* count))                                                                \
+  X(DeviceGetName, 2000, kRequired, (char* name, int length, CUdevice device))                                    \
+  X(DeviceTotalMem, 3020, kRequired, (size_t * bytes, CUdevice device))                                           \
+  X(DeviceGetAttribute, 2000, kRequired, (int* value, CUdevice_attribute attribute, CUdevice device))             \
+  X(DevicePrimaryCtxRetain, 7000, kRequired, (CUcontext * context, CUdevice device))                              \
+  X(DevicePrimaryCtxRelease, 11000, kRequired, (CUdevice device))                                                 \
+  X(CtxGetCurrent, 4000, kRequired, (CUcontext * context))                                                        \
+  X(CtxSetCurrent, 4000, kRequired, (CUcontext context))                                                          \
+  X(CtxPushCurrent, 4000, kRequired, (CUcontext context))                                                         \
+  X(CtxPopCurrent, 4000, kRequired, (CUcontext * context))                                                        \
+  X(CtxGetDevice, 2000, kRequired, (CUdevice * device))                                                           \
+  X(CtxSynchronize, 2000, kRequired, ())                                                                          \
+  X(ModuleLoadDataEx, 2010, kRequired,                                                                            \
+    (CUmodule * module, const void* image, unsigned count, CUjit_option* options, void** values))                 \
+  X(ModuleUnload, 2000, kRequired, (CUmodule module))                                                             \
+  X(ModuleGetFunction, 2000, kRequired, (CUfunction * function, CUmodule module, const char* name))               \
+  X(ModuleGetGlobal, 3020, kRequired, (CUdeviceptr * address, size_t * bytes, CUmodule module, const char* name)) \
+  X(FuncGetAttribute, 2020, kRequired, (int* value, CUfunction_attribute attribute, CUfunction function))         \
+  X(FuncSetAttribute, 9000, kRequired, (CUfunction function, CUfunction_attribute attribute, int value))          \
+  X(OccupancyMaxPotentialBlockSize, 6050, kRequired,                                                              \
+    (int* min_grid_size, int* block_size, CUfunction function, CUoccupancyB2DSize shared_bytes_of_block,          \
+     size_t dynamic_shared_bytes, int block_size_limit))                                                          \
+  X(MemGetInfo, 3020, kRequired, (size_t * free, size_t * total))                                                 \
+  X(MemAlloc, 3020, kRequired, (CUdeviceptr * address, size_t bytes))                                             \
+  X(MemFree, 3020, kRequired, (CUdeviceptr address))                                                              \
+  X(MemAllocAsync, 11020, kOptional, (CUdeviceptr * address, size_t bytes, CUstream stream))                      \
+  X(MemFreeAsync, 11020, kOptional, (CUdeviceptr address, CUstream stream))                                       \
+  X(MemAllocHost, 3020, kRequired, (void** address, size_t bytes))                                                \
+  X(MemFreeHost, 2000, kRequired, (void* address))                                                                \
+  X(MemcpyHtoD, 3020, kRequired, (CUdeviceptr to, const void* from, size_t bytes))                                \
+  X(MemcpyDtoH, 3020, kRequired, (void* to, CUdeviceptr from, size_t bytes))                                      \
+  X(MemcpyDtoD, 3020, kRequired, (CUdeviceptr to, CUdeviceptr from, size_t bytes))                                \
+  X(MemcpyHtoDAsync, 3020, kRequired, (CUdeviceptr to, const void* from, size_t bytes, CUstream stream))          \
+  X(MemcpyDtoHAsync, 3020, kRequired, (void* to, CUdeviceptr from, size_t bytes, CUstream stream))                \
+  X(MemcpyDtoDAsync, 3020, kRequired, (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream))          \
+  X(MemsetD8, 3020, kRequired, (CUdeviceptr to, unsigned char value, size_t count))                               \
+  X(MemsetD8Async, 3020, kRequired, (CUdeviceptr to, unsigned char value, size_t count, CUstream stream))         \
+  X(MemsetD32, 3020, kRequired, (CUdeviceptr to, unsigned value, size_t count))                                   \
+  X(MemsetD32Async, 3020, kRequired, (CUdeviceptr to, unsigned value, size_t count, CUstream stream))             \
+  X(PointerGetAttribute, 4000, kRequired, (void* value, CUpointer_attribute attribute, CUdeviceptr address))      \
+  X(StreamCreateWithPriority, 5050, kRequired, (CUstream * stream, unsigned flags, int priority))                 \
+  X(StreamDestroy, 4000, kRequired, (CUstream stream))                                                            \
+  X(StreamSynchronize, 2000, kRequired, (CUstream stream))                                                        \
+  X(StreamQuery, 2000, kRequired, (CUstream stream))                                                              \
+  X(StreamWaitEvent, 3020, kRequired, (CUstream stream, CUevent event, unsigned flags))                           \
+  X(LaunchHostFunc, 10000, kRequired, (CUstream stream, CUhostFn function, void* user_data))                      \
+  X(EventCreate, 2000, kRequired, (CUevent * event, unsigned flags))                                              \
+  X(EventDestroy, 4000, kRequired, (CUevent event))                                                               \
+  X(EventRecord, 2000, kRequired, (CUevent event, CUstream stream))                                               \
+  X(EventQuery, 2000, kRequired, (CUevent event))                                                                 \
+  X(EventSynchronize, 2000, kRequired, (CUevent event))                                                           \
+  X(EventElapsedTime, 2000, kRequired, (float* milliseconds, CUevent start, CUevent end))                         \
+  X(LaunchKernel, 4000, kRequired,                                                                                \
+    (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,  \
+     unsigned block_z, unsigned shared_bytes, CUstream stream, void** params, void** extra))
+
+// A driver: one function pointer an entry of the list. Tables are immutable once made and live as long as the process,
+// so a `const DriverApi*` may be kept anywhere and read from any thread.
+struct DriverApi {
+#define SLIPWAY_DECLARE_ENTRY(member, since, need, parameters) CUresult(*member) parameters = nullptr;
+  SLIPWAY_DRIVER_FUNCTIONS(SLIPWAY_DECLARE_ENTRY)
+#undef SLIPWAY_DECLARE_ENTRY
+
+  const char* name = "";  // "cuda", "cpu", "null" or "fault", for messages.
+};
+
+}  // namespace slipway
+
+#endif  // SLIPWAY_DRIVER_API_H_

@@ -1,0 +1,62 @@
+// The facts word: everything a launch has to know about an array argument, in 64 bits, computed once when a view is
+// made. A kernel keeps a mask and the wanted value for each parameter, so that a launch checks dtype, rank, layout,
+// index width, null pointer and device with one AND and one compare.
+#ifndef SLIPWAY_FACTS_H_
+#define SLIPWAY_FACTS_H_
+
+#include <cstdint>
+#include <string>
+
+#include "slipway/dtype.h"
+#include "slipway/signature.h"
+
+namespace slipway {
+
+using Facts = uint64_t;
+
+// Bits   0-7   dtype
+//        8-11  rank
+//        12    contiguous: row-major without gaps (always so for rank 0 and for empty arrays)
+//        13    index32: every element's offset from `data` lies in int32, and so does the element count
+//        14    valid: data is not null, or the array is empty
+//        15    writable: not a view of const elements, and no two indices share an address (no zero stride over a
+//              dimension longer than 1)
+//        16-19 log2 of the alignment of `data` in bytes, capped at 15
+//        20    empty: some dimension is 0
+//        21    scalar: the word of a scalar argument, of which only the dtype field is used
+//        32-47 id of the device whose memory it is (DeviceState::id)
+namespace facts {
+inline constexpr Facts kDTypeMask = 0xff;
+inline constexpr int kRankShift = 8;
+inline constexpr Facts kRankMask = Facts{0xf} << kRankShift;
+inline constexpr Facts kContiguous = Facts{1} << 12;
+inline constexpr Facts kIndex32 = Facts{1} << 13;
+inline constexpr Facts kValid = Facts{1} << 14;
+inline constexpr Facts kWritable = Facts{1} << 15;
+inline constexpr int kAlignShift = 16;
+inline constexpr Facts kAlignMask = Facts{0xf} << kAlignShift;
+inline constexpr Facts kEmpty = Facts{1} << 20;
+inline constexpr Facts kScalar = Facts{1} << 21;
+inline constexpr int kDeviceShift = 32;
+inline constexpr Facts kDeviceMask = Facts{0xffff} << kDeviceShift;
+}  // namespace facts
+
+// The facts of an array. `shape` and `strides` (in elements) have `rank` entries; `read_only` is the constness of the
+// elements. Sizes whose product passes int64 are handled without overflow (they are not index32).
+Facts ComputeFacts(DType dtype, int rank, const int64_t* shape, const int64_t* strides, const void* data,
+                   bool read_only, uint16_t device_id);
+
+// What a parameter demands of its argument's facts word: (facts & mask) == want.
+struct FactsDemand {
+  Facts mask = 0;
+  Facts want = 0;
+};
+FactsDemand DemandOf(const ParamSpec& param, uint16_t device_id);
+
+// Why an argument's facts do not meet a parameter's demand, in words: "argument 'x' (#1): a float64 array of rank 1 was
+// given where float32 of rank 2 is wanted; ...". Called only once a launch has failed its compare.
+std::string ExplainMismatch(const ParamSpec& param, int position, uint16_t device_id, Facts given);
+
+}  // namespace slipway
+
+#endif  // SLIPWAY_FACTS_H_

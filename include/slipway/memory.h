@@ -1,0 +1,43 @@
+// Raw device memory with an owner.
+#ifndef SLIPWAY_MEMORY_H_
+#define SLIPWAY_MEMORY_H_
+
+#include <cstddef>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "slipway/device.h"
+
+namespace slipway {
+
+// Move-only owner of one allocation. Freeing while work that uses it is still queued is safe: cuMemFree waits for it.
+class DeviceMemory {
+ public:
+  // `bytes` of uninitialised memory; 0 bytes gives a null address and no allocation. RESOURCE_EXHAUSTED names the size
+  // asked for and the size free.
+  static absl::StatusOr<DeviceMemory> Allocate(const Device& device, size_t bytes);
+
+  DeviceMemory(DeviceMemory&& other) noexcept;
+  DeviceMemory& operator=(DeviceMemory&& other) noexcept;
+  ~DeviceMemory();
+
+  CUdeviceptr address() const { return address_; }
+  size_t bytes() const { return bytes_; }
+  const Device& device() const { return device_; }
+
+  // Blocking copies of `count` bytes between the host and this allocation, starting `offset` bytes into it.
+  // OUT_OF_RANGE if the range leaves the allocation.
+  absl::Status CopyFromHost(const void* from, size_t count, size_t offset = 0) const;
+  absl::Status CopyToHost(void* to, size_t count, size_t offset = 0) const;
+
+ private:
+  DeviceMemory(Device device, CUdeviceptr address, size_t bytes)
+      : device_(std::move(device)), address_(address), bytes_(bytes) {}
+  Device device_;
+  CUdeviceptr address_;
+  size_t bytes_;
+};
+
+}  // namespace slipway
+
+#endif  // SLIPWAY_MEMORY_H_

@@ -1,0 +1,33 @@
+// Code loaded on a device.
+#ifndef SLIPWAY_MODULE_H_
+#define SLIPWAY_MODULE_H_
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "slipway/device.h"
+
+namespace slipway {
+
+// A handle with shared ownership: the module is unloaded when its last handle goes, which waits for the device's work.
+class Module {
+ public:
+  // Loads PTX text. INVALID_ARGUMENT carries the driver's log (for the CPU device: line, opcode and what is wrong).
+  static absl::StatusOr<Module> LoadPtx(const Device& device, std::string_view ptx);
+
+  // NOT_FOUND if the module has no kernel of that name.
+  absl::StatusOr<CUfunction> GetFunction(const std::string& name) const;
+
+  const Device& device() const;
+
+ private:
+  struct State;
+  explicit Module(std::shared_ptr<State> state) : state_(std::move(state)) {}
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace slipway
+
+#endif  // SLIPWAY_MODULE_H_

@@ -1,0 +1,62 @@
+// The parameters of a kernel, as both the compiler and the launch see them: names, types, and where each one stands in
+// the launch buffer.
+#ifndef SLIPWAY_SIGNATURE_H_
+#define SLIPWAY_SIGNATURE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "slipway/dtype.h"
+
+namespace slipway {
+
+inline constexpr int kMaxRank = 8;
+
+// How an array lies in memory, which decides its ABI struct:
+//   kStrided     {T* data; int64 shape[N]; int64 strides[N]}, strides in elements, any sign, zero allowed
+//   kContiguous  {T* data; int64 shape[N]}, row-major without gaps
+// At rank 0 both are {T* data}.
+enum class Layout : uint8_t { kStrided, kContiguous };
+
+// The integer type in which a kernel computes addresses. kIndex32 is a promise that every element's offset fits int32,
+// checked at launch through the facts word. The ABI structs are the same for both.
+enum class IndexWidth : uint8_t { kIndex64, kIndex32 };
+
+enum class ParamKind : uint8_t { kScalar, kArray };
+
+struct ParamSpec {
+  std::string name;
+  ParamKind kind = ParamKind::kScalar;
+  DType dtype = DType::kVoid;
+  int rank = 0;                             // Arrays only, 0 to kMaxRank.
+  Layout layout = Layout::kStrided;         // Arrays only.
+  IndexWidth index = IndexWidth::kIndex64;  // Arrays only.
+  bool read_only = false;                   // Arrays only: the kernel never writes it.
+
+  friend bool operator==(const ParamSpec&, const ParamSpec&) = default;
+};
+
+using Signature = std::vector<ParamSpec>;
+
+// "x: const float32[:,:] contiguous index32", "a: float64": for messages and listings.
+std::string Describe(const ParamSpec& param);
+std::string Describe(const Signature& signature);
+
+// Bytes of a parameter in the launch buffer, and its alignment.
+size_t AbiSize(const ParamSpec& param);
+size_t AbiAlign(const ParamSpec& param);
+
+// Offsets of the parameters in the launch buffer by the rules of the PTX ABI (each at its natural alignment, in order).
+struct BufferLayout {
+  std::vector<uint32_t> offsets;
+  uint32_t size = 0;  // The end of the last parameter; not padded, as CU_LAUNCH_PARAM_BUFFER_SIZE wants it.
+};
+BufferLayout LayOut(const Signature& signature);
+
+}  // namespace slipway
+
+#endif  // SLIPWAY_SIGNATURE_H_

@@ -1,0 +1,113 @@
+// Builds a kernel instruction by instruction, applying the language's rules: promotion, literals, constant folding.
+// Every front end stands on it.
+//
+//   ir::Builder b("saxpy");
+//   ir::ParamId y = b.AddArray({.name = "y", ...}), x = ..., a = b.AddScalar("a", DType::kFloat32);
+//   ir::ValueId i = b.GlobalIndex(DType::kInt64);
+//   b.BeginIf(b.Apply(Op::kLt, {i, b.Shape(y, 0)}));
+//   b.Store(y, {i}, b.Apply(Op::kAdd, {b.Apply(Op::kMul, {b.Scalar(a), b.Load(x, {i})}), b.Load(y, {i})}));
+//   b.EndIf();
+//   absl::StatusOr<ir::Kernel> kernel = std::move(b).Finish();
+//
+// Errors stick: the first one is kept, what follows is ignored (values become kNone, and operations on kNone are
+// quiet), and Finish() returns it. status() tells it earlier, for front ends that want to add a caret.
+//
+// Literals: a number written in the source has no type of its own until it meets something. Literal() makes such a
+// value; Apply() gives it the type of the other operands by the rules of docs/semantics.md (one that does not fit is an
+// error; in comparisons it makes the result constant). An operator on literals alone gives a literal. Where a literal
+// meets nothing it is int64, float64 or bool.
+#ifndef SLIPWAY_JIT_BUILDER_H_
+#define SLIPWAY_JIT_BUILDER_H_
+
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "jit/ir.h"
+
+namespace slipway::ir {
+
+using ParamId = uint32_t;  // Index in Kernel::params.
+
+class Builder {
+ public:
+  explicit Builder(std::string name);
+
+  // Parameters, in launch order.
+  ParamId AddArray(ParamSpec spec);  // spec.kind is set here.
+  ParamId AddScalar(std::string name, DType dtype);
+  const ParamSpec& Param(ParamId param) const { return kernel_.params[param]; }
+
+  // The dtype of a value; of a literal, its default (int64, float64, bool).
+  DType TypeOf(ValueId value) const;
+  bool IsLiteral(ValueId value) const;
+  bool IsConstant(ValueId value) const;  // A kConst, literal or not.
+
+  // Values.
+  ValueId Literal(int64_t value);
+  ValueId Literal(uint64_t value);  // For magnitudes past INT64_MAX.
+  ValueId Literal(double value);
+  ValueId Literal(bool value);
+  ValueId Constant(DType dtype, uint64_t bits);  // Bits zero-extended from the dtype's width.
+  ValueId Scalar(ParamId param);
+  ValueId Special(SpecialRegister reg);
+  ValueId GlobalIndex(
+      DType dtype);  // block.x * block_dim.x + thread.x in kInt32 or kInt64, without overflow in kInt64.
+  ValueId Shape(ParamId array, int dimension);
+  ValueId Load(ParamId array, absl::Span<const ValueId> indices);
+  ValueId Load(ParamId array, std::initializer_list<ValueId> indices);
+
+  // An operator of the semantics table on operands of any mix of types: promotes, folds constants, inserts casts.
+  ValueId Apply(Op op, absl::Span<const ValueId> operands);
+  ValueId Apply(Op op, std::initializer_list<ValueId> operands);
+  // An explicit cast, any numeric type to any other, by the rules of docs/semantics.md.
+  ValueId Cast(DType dtype, ValueId value);
+  // The conversion of a final store or assignment into something declared: widening, within one kind, or integer to
+  // float; anything else (float to integer, int to bool, ...) is an error that asks for a cast. `what` names the
+  // target.
+  ValueId ConvertForStore(DType dtype, ValueId value, const std::string& what);
+
+  // Variables. A variable made from a literal takes `dtype`, or the literal's default where `dtype` is kVoid.
+  VarId NewVar(std::string name, DType dtype, ValueId initial);
+  ValueId Read(VarId var);
+  void Write(VarId var, ValueId value);  // Converts as a store does.
+  DType VarType(VarId var) const { return kernel_.vars[var].type; }
+
+  // Effects.
+  void Store(ParamId array, absl::Span<const ValueId> indices, ValueId value);  // Converts as a store does.
+  void Store(ParamId array, std::initializer_list<ValueId> indices, ValueId value);
+  ValueId AtomicAdd(ParamId array, absl::Span<const ValueId> indices, ValueId value);
+  void Return();
+
+  // Control flow. Begin/End pairs nest; a missing or crossed one is an error.
+  void BeginIf(ValueId condition);
+  void BeginElse();
+  void EndIf();
+  ValueId BeginFor(std::string name, DType dtype, ValueId begin, ValueId end, ValueId step);  // The induction value.
+  void EndFor();
+  void BeginWhile();
+  void WhileCondition(ValueId condition);  // Ends the condition part, begins the body.
+  void EndWhile();
+
+  // Applies to the instructions made from now on.
+  void SetLocation(Location location) { location_ = location; }
+
+  const absl::Status& status() const { return status_; }
+  void Fail(absl::Status status);  // Keeps the first.
+
+  // The finished kernel, verified; or the first error. The builder is spent.
+  absl::StatusOr<Kernel> Finish() &&;
+
+ private:
+  Kernel kernel_;
+  Location location_;
+  absl::Status status_;
+  // The owner of this file completes the private part.
+};
+
+}  // namespace slipway::ir
+
+#endif  // SLIPWAY_JIT_BUILDER_H_

@@ -1,0 +1,86 @@
+// Kernel IR: what every front end makes and the code generator reads.
+//
+// A kernel is a tree of blocks. A block is a list of instructions; control flow (if, for, while) is an instruction that
+// owns blocks. An instruction that has a result *is* its value: operands name earlier instructions of the same block or
+// of an enclosing one. So evaluation order is the order written down, there is no recursion over expressions (a formula
+// 100,000 operators deep is a list 100,000 long), and hashing, verifying, printing and lowering are each one walk.
+// What changes over time is a variable, read and written explicitly.
+//
+//   kernel saxpy(y: float32[:], x: const float32[:], a: float32) {
+//     %0 = special block.x ...
+//     if %9 {
+//       %10 = load x[%7]
+//
+// A Kernel is plain data, made by ir::Builder (jit/builder.h) and immutable after. Safe to read from any thread.
+#ifndef SLIPWAY_JIT_IR_H_
+#define SLIPWAY_JIT_IR_H_
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "jit/ops.h"
+#include "slipway/dtype.h"
+#include "slipway/signature.h"
+
+namespace slipway::ir {
+
+using ValueId = uint32_t;  // Index of an instruction in Kernel::insts.
+using VarId = uint32_t;    // Index in Kernel::vars.
+using BlockId = uint32_t;  // Index in Kernel::blocks.
+inline constexpr uint32_t kNone = ~uint32_t{0};
+
+// Where in its source an instruction comes from; line 0 means unknown. Columns count from 1.
+struct Location {
+  uint32_t line = 0;
+  uint32_t column = 0;
+};
+
+struct Inst {
+  Op op = Op::kConst;
+  DType type = DType::kVoid;  // Of the result; kVoid for statements.
+  uint16_t num_operands = 0;
+  uint32_t first_operand = 0;  // Into Kernel::operands.
+  uint64_t imm = 0;            // See jit/ops.h.
+  uint32_t imm2 = 0;
+  BlockId blocks[2] = {kNone, kNone};
+  Location location;
+};
+
+struct Variable {
+  std::string name;
+  DType type = DType::kVoid;
+};
+
+struct Kernel {
+  std::string name;  // A PTX identifier.
+  Signature params;
+  std::vector<Variable> vars;
+  std::vector<Inst> insts;  // In order of creation, which is textual order.
+  std::vector<ValueId> operands;
+  std::vector<std::vector<ValueId>> blocks;  // Instructions of each block, in order; block 0 is the body.
+
+  absl::Span<const ValueId> OperandsOf(const Inst& inst) const {
+    return {operands.data() + inst.first_operand, inst.num_operands};
+  }
+};
+
+// Text for people and for tests; deterministic, independent of the locale.
+std::string Print(const Kernel& kernel);
+
+// Checks every rule stated here and in jit/ops.h: operands defined earlier and in scope, operand and result types as
+// the semantics table wants them, indices integer and as many as the rank, no store to read-only arrays. INTERNAL,
+// naming the instruction: a kernel that a front end made and Verify refuses is a bug in that front end.
+absl::Status Verify(const Kernel& kernel);
+
+// A 128-bit hash of everything that shapes the code: name, parameters (names included), variables' types, instructions.
+// Locations and variables' names do not count. The same in every process and on every machine.
+using StructuralHash = std::array<uint64_t, 2>;
+StructuralHash Hash(const Kernel& kernel);
+
+}  // namespace slipway::ir
+
+#endif  // SLIPWAY_JIT_IR_H_
