@@ -1,0 +1,100 @@
+// A PTX module as host code: the compiler half of the CPU device.
+//
+//   SLIPWAY_ASSIGN_OR_RETURN(auto program, Program::Load(ptx, {.sm = 90, .allocate = from_the_arena}));
+//   const CpuKernel* kernel = program->FindKernel("saxpy");
+//   CpuLaunch launch = {.params = buffer, .grid = {40, 1, 1}, .block = {256, 1, 1}};
+//   kernel->run(&launch, 0, 40, shared);                    // From any thread; ranges of blocks at the same time.
+//   if (launch.trapped) ...                                 // A thread executed `trap`.
+#ifndef SLIPWAY_DRIVER_CPU_PROGRAM_H_
+#define SLIPWAY_DRIVER_CPU_PROGRAM_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace slipway::cpu {
+
+// What translated code reads about a launch. One a launch, shared by every thread that runs its blocks; it and what it
+// points to must outlive them. The layout is known to the translator (translate/thread_context.cc).
+struct CpuLaunch {
+  const std::byte* params = nullptr;  // At least CpuKernel::params_bytes, aligned to 16.
+  uint32_t grid[3] = {1, 1, 1};       // Blocks.
+  uint32_t block[3] = {1, 1, 1};      // Threads a block.
+  uint32_t dynamic_shared_bytes = 0;
+  uint32_t trapped = 0;  // Becomes 1 if a thread executes `trap`; that range of blocks then ends at once.
+  uint64_t grid_id = 0;  // %gridid.
+};
+
+// Runs blocks [first_block, last_block) in index order (x fastest: index = x + grid_x * (y + grid_y * z)). `shared` is
+// shared memory for one block at a time, CpuKernel::shared_bytes + dynamic_shared_bytes, aligned to 128; of the calling
+// thread alone while it runs. May be null if that sum is 0. Local memory is on the calling thread's stack.
+using CpuRunBlocks = void (*)(CpuLaunch* launch, uint64_t first_block, uint64_t last_block, std::byte* shared);
+
+struct CpuParameter {
+  size_t offset = 0;  // From the start of the launch buffer, bytes.
+  size_t size = 0;
+  size_t align = 1;
+};
+
+struct CpuKernel {
+  std::string name;
+  std::vector<CpuParameter> params;
+  size_t params_bytes = 0;          // The end of the last parameter: the one launch buffer size that is right.
+  size_t shared_bytes = 0;          // Static shared memory a block.
+  size_t local_bytes = 0;           // Local memory a thread.
+  uint32_t max_threads = 0;         // .maxntid or .reqntid as a product; 0 if not given.
+  uint32_t required_block[3] = {};  // .reqntid; zeros if not given.
+  CpuRunBlocks run = nullptr;
+};
+
+struct CpuGlobal {
+  std::string name;
+  std::byte* address = nullptr;
+  size_t size = 0;  // Bytes.
+  bool constant = false;
+};
+
+struct ProgramOptions {
+  int sm = 90;       // Compute capability * 10; a module whose .target is newer is refused (FAILED_PRECONDITION).
+  int max_isa = 90;  // PTX ISA * 10; a newer .version is refused (UNIMPLEMENTED).
+  // Gives memory for the module's .global and .const variables; called once, for all of them together. The caller owns
+  // it and keeps it until the Program is gone. Unset: the Program allocates.
+  std::function<absl::StatusOr<std::byte*>(size_t bytes, size_t align)> allocate;
+};
+
+// Immutable once loaded; every member may be called from any thread.
+class Program {
+ public:
+  // Parses, translates and compiles a whole module. INVALID_ARGUMENT for malformed text ("line 7: ..."), UNIMPLEMENTED
+  // for an instruction or directive that the CPU device lacks ("line 7: shfl.sync.idx.b32: ...").
+  static absl::StatusOr<std::unique_ptr<Program>> Load(std::string_view ptx, const ProgramOptions& options = {});
+  ~Program();
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+  const CpuKernel* FindKernel(std::string_view name) const;  // Null if there is none.
+  const CpuGlobal* FindGlobal(std::string_view name) const;
+  const std::vector<CpuKernel>& kernels() const;
+  const std::vector<CpuGlobal>& globals() const;
+
+  int isa() const;  // The module's .version * 10.
+  int sm() const;   // The module's .target, such as 90 for sm_90 and sm_90a.
+
+  // Whether `pc` lies in this program's translated code; safe in a signal handler.
+  bool ContainsCode(const void* pc) const;
+
+ private:
+  struct State;
+  explicit Program(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace slipway::cpu
+
+#endif  // SLIPWAY_DRIVER_CPU_PROGRAM_H_
