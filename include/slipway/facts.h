@@ -16,14 +16,19 @@ using Facts = uint64_t;
 
 // Bits   0-7   dtype
 //        8-11  rank
-//        12    contiguous: row-major without gaps (always so for rank 0 and for empty arrays)
-//        13    index32: every element's offset from `data` lies in int32, and so does the element count
-//        14    valid: data is not null, or the array is empty
-//        15    writable: not a view of const elements, and no two indices share an address (no zero stride over a
-//              dimension longer than 1)
+//        12    contiguous: row-major without gaps (always so for rank 0 and for empty arrays; strides of dimensions of
+//              extent 1 do not count)
+//        13    index32: every element's offset from `data`, every extent and the element count lie in int32
+//        14    valid: `data` is not null or the array is empty, `data` is aligned as its dtype wants, and no extent is
+//              negative
+//        15    writable: not a view of const elements, no zero stride over a dimension longer than 1, and no two
+//              dimensions in which steps meet at one address (exact up to rank 2; in higher ranks an overlap that needs
+//              three dimensions at once is not seen)
 //        16-19 log2 of the alignment of `data` in bytes, capped at 15
 //        20    empty: some dimension is 0
 //        21    scalar: the word of a scalar argument, of which only the dtype field is used
+//        22    read only: a view of const elements (tells messages why an array is not writable)
+//        23    negative: some extent is negative (tells messages why an array is not valid)
 //        32-47 id of the device whose memory it is (DeviceState::id)
 namespace facts {
 inline constexpr Facts kDTypeMask = 0xff;
@@ -37,8 +42,15 @@ inline constexpr int kAlignShift = 16;
 inline constexpr Facts kAlignMask = Facts{0xf} << kAlignShift;
 inline constexpr Facts kEmpty = Facts{1} << 20;
 inline constexpr Facts kScalar = Facts{1} << 21;
+inline constexpr Facts kReadOnly = Facts{1} << 22;
+inline constexpr Facts kNegative = Facts{1} << 23;
 inline constexpr int kDeviceShift = 32;
 inline constexpr Facts kDeviceMask = Facts{0xffff} << kDeviceShift;
+
+constexpr DType DTypeOf(Facts word) { return static_cast<DType>(word & kDTypeMask); }
+constexpr int RankOf(Facts word) { return static_cast<int>((word & kRankMask) >> kRankShift); }
+constexpr uint16_t DeviceOf(Facts word) { return static_cast<uint16_t>((word & kDeviceMask) >> kDeviceShift); }
+constexpr Facts OfScalar(DType dtype) { return kScalar | static_cast<Facts>(dtype); }
 }  // namespace facts
 
 // The facts of an array. `shape` and `strides` (in elements) have `rank` entries; `read_only` is the constness of the
@@ -52,6 +64,9 @@ struct FactsDemand {
   Facts want = 0;
 };
 FactsDemand DemandOf(const ParamSpec& param, uint16_t device_id);
+
+// The same facts of a view whose elements may no longer be written: what makes a view of T a view of const T.
+constexpr Facts AsReadOnly(Facts word) { return (word & ~facts::kWritable) | facts::kReadOnly; }
 
 // Why an argument's facts do not meet a parameter's demand, in words: "argument 'x' (#1): a float64 array of rank 1 was
 // given where float32 of rank 2 is wanted; ...". Called only once a launch has failed its compare.

@@ -7,12 +7,23 @@
 #ifndef SLIPWAY_KERNEL_H_
 #define SLIPWAY_KERNEL_H_
 
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "slipway/arg.h"
+#include "slipway/device.h"
+#include "slipway/facts.h"
+#include "slipway/launch_config.h"
 #include "slipway/signature.h"
+#include "slipway/stream.h"
 
 namespace slipway {
 
@@ -32,6 +43,130 @@ struct CompiledKernel {
   std::shared_ptr<const Inspection> inspection;  // Never null; inspection->ptx is the code.
 };
 
+// The most bytes of parameters that a launch can carry (CUDA C++ Programming Guide, "Kernel Function Parameters": 4,096
+// bytes, and 32,764 from CUDA 12.1 on for compute capability 7.0 and newer; PTX ISA 8.1 raised .param accordingly).
+inline constexpr uint32_t kMaxParamBytes = 4096;
+inline constexpr uint32_t kMaxLargeParamBytes = 32764;
+
+// All that a launch wants to know about a kernel besides its parameters: read once when the kernel is loaded, plain
+// fields after.
+struct LaunchPlan {
+  decltype(DriverApi::LaunchKernel) launch = nullptr;
+  CUfunction function = nullptr;
+  const DeviceState* device = nullptr;
+  uint64_t max_size = 0;  // The largest ForSize: block times the most blocks that a grid has in x.
+  uint32_t block = 0;     // Threads of a block under ForSize, from occupancy; a power of two, 1 << block_shift.
+  uint32_t block_shift = 0;
+  uint32_t max_grid[3] = {};
+  uint32_t max_block[3] = {};
+  uint32_t max_threads = 0;       // Of a block of this kernel.
+  uint32_t max_shared_bytes = 0;  // Dynamic shared memory that a block of this kernel may have.
+};
+
+// One parameter, as a launch sees it.
+struct ParamPlan {
+  FactsDemand demand;
+  uint32_t offset = 0;  // In the launch buffer.
+  uint32_t words = 0;   // 8-byte words to copy there; a small scalar is copied as a whole word, zero-extended.
+};
+
+class Kernel {
+ public:
+  // Loads a compiled kernel's PTX. INVALID_ARGUMENT if the driver refuses it (with its log), or if its parameters are
+  // more bytes than this device and this PTX ISA take; NOT_FOUND if the PTX has no entry of that name.
+  static absl::StatusOr<Kernel> Load(const Device& device, CompiledKernel compiled);
+
+  // Queues the kernel on `stream` and returns. Arguments in the order of the parameters. Thread-safe. Costs no
+  // allocation, no lock, and of the driver only the launch call itself (on a default stream the context is made current
+  // as well, and the caller's put back).
+  //
+  // Errors, all INVALID_ARGUMENT and found before anything is launched: a wrong number of arguments; an argument whose
+  // dtype, rank, layout, index range or device is not what the parameter wants, or that is null, or not writable where
+  // the kernel writes; a stream of another device; a grid, block or shared memory past the kernel's or the device's
+  // limits. Otherwise the driver's own error. What goes wrong while the kernel runs is reported by Stream::Synchronize.
+  absl::Status Launch(const Stream& stream, const LaunchConfig& config, absl::Span<const Arg> args) const;
+  absl::Status Launch(const Stream& stream, const LaunchConfig& config, std::initializer_list<Arg> args) const {
+    return Launch(stream, config, absl::MakeConstSpan(args.begin(), args.size()));
+  }
+  // The same by parameter names, in any order, each exactly once. Looks every name up, so it costs more.
+  absl::Status LaunchByName(const Stream& stream, const LaunchConfig& config, absl::Span<const NamedArg> args) const;
+  absl::Status LaunchByName(const Stream& stream, const LaunchConfig& config,
+                            std::initializer_list<NamedArg> args) const {
+    return LaunchByName(stream, config, absl::MakeConstSpan(args.begin(), args.size()));
+  }
+
+  const std::string& name() const { return state_->compiled.name; }
+  const Signature& signature() const { return state_->compiled.signature; }
+  const Inspection& inspection() const { return *state_->compiled.inspection; }
+  const CompiledKernel& compiled() const { return state_->compiled; }
+  const Device& device() const { return state_->device; }
+  const LaunchPlan& plan() const { return state_->plan; }
+  absl::Span<const ParamPlan> params() const { return state_->params; }
+  uint32_t buffer_size() const { return state_->buffer_size; }  // Bytes: the end of the last parameter.
+
+ private:
+  struct State {
+    LaunchPlan plan;
+    std::vector<ParamPlan> params;
+    uint32_t buffer_size = 0;
+    CompiledKernel compiled;
+    Device device;
+    std::shared_ptr<const void> module;  // Keeps the code loaded.
+  };
+  explicit Kernel(std::shared_ptr<const State> state) : state_(std::move(state)) {}
+
+  std::shared_ptr<const State> state_;
+};
+
+namespace internal {
+
+// The rare ends of a launch, out of line so that the hot path stays small.
+[[gnu::cold]] absl::Status ArgumentMismatch(const Kernel& kernel, int position, Facts given);
+[[gnu::cold]] absl::Status NotLaunched(const Kernel& kernel, const LaunchConfig& config);
+[[gnu::cold]] absl::Status WrongStream(const Kernel& kernel, const Stream& stream);
+[[gnu::cold]] absl::Status LaunchFailed(const Kernel& kernel, CUresult result);
+[[gnu::noinline]] absl::Status SubmitInContext(const Kernel& kernel, const Stream& stream, const Dim3& grid,
+                                               const Dim3& block, uint32_t shared_bytes, void** extra);
+
+inline bool Fits(const LaunchPlan& plan, const Dim3& grid, const Dim3& block) {
+  // Unsigned, so that a 0 less 1 is past every limit.
+  return grid.x - 1 < plan.max_grid[0] && grid.y - 1 < plan.max_grid[1] && grid.z - 1 < plan.max_grid[2] &&
+         block.x - 1 < plan.max_block[0] && block.y - 1 < plan.max_block[1] && block.z - 1 < plan.max_block[2] &&
+         uint64_t{block.x} * block.y * block.z <= plan.max_threads;
+}
+
+// The launch itself, once the arguments lie in `buffer`. Inlined into its callers, where much of it is constant.
+[[gnu::always_inline]] inline absl::Status Submit(const Kernel& kernel, const Stream& stream,
+                                                  const LaunchConfig& config, void* buffer, size_t bytes) {
+  const LaunchPlan& plan = kernel.plan();
+  Dim3 grid = config.grid, block = config.block;
+  if (config.size != kNoSize) {
+    // One compare for 0 (nothing to do), negative sizes and sizes past the grid.
+    const uint64_t last = static_cast<uint64_t>(config.size) - 1;
+    if (last >= plan.max_size) [[unlikely]]
+      return NotLaunched(kernel, config);
+    grid = {static_cast<uint32_t>(last >> plan.block_shift) + 1, 1, 1};
+    block = {plan.block, 1, 1};
+  } else if (!Fits(plan, grid, block)) [[unlikely]] {
+    return NotLaunched(kernel, config);
+  }
+  if (config.shared_bytes > plan.max_shared_bytes) [[unlikely]]
+    return NotLaunched(kernel, config);
+  if (stream.device().state().get() != plan.device) [[unlikely]]
+    return WrongStream(kernel, stream);
+  void* extra[] = {kLaunchParamBufferPointer, buffer, kLaunchParamBufferSize, &bytes, kLaunchParamEnd};
+  void** const passed = bytes == 0 ? nullptr : extra;
+  if (stream.needs_context()) [[unlikely]] {
+    return SubmitInContext(kernel, stream, grid, block, config.shared_bytes, passed);
+  }
+  const CUresult result = plan.launch(plan.function, grid.x, grid.y, grid.z, block.x, block.y, block.z,
+                                      config.shared_bytes, stream.handle(), nullptr, passed);
+  if (result != CUDA_SUCCESS) [[unlikely]]
+    return LaunchFailed(kernel, result);
+  return absl::OkStatus();
+}
+
+}  // namespace internal
 }  // namespace slipway
 
 #endif  // SLIPWAY_KERNEL_H_

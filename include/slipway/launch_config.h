@@ -11,17 +11,25 @@ namespace slipway {
 
 struct Dim3 {
   uint32_t x = 1, y = 1, z = 1;
+
+  friend bool operator==(const Dim3&, const Dim3&) = default;
 };
+
+inline constexpr int64_t kNoSize = INT64_MIN;
 
 struct LaunchConfig {
   Dim3 grid;
   Dim3 block;
   uint32_t shared_bytes = 0;  // Dynamic shared memory of each block.
-  int64_t size = -1;          // Not negative: a problem size of rank 1, from which grid.x and block.x are computed.
+  int64_t size = kNoSize;  // Otherwise a problem size, from which grid.x and block.x are computed; grid and block are
+                           // not looked at then.
 };
 
 // One thread for each of `size` elements; 0 launches nothing. A negative size is an INVALID_ARGUMENT at launch.
-constexpr LaunchConfig ForSize(int64_t size) { return LaunchConfig{.size = size < 0 ? INT64_MIN : size}; }
+// The grid of 0 makes the one negative size that means "none", INT64_MIN, an error too.
+constexpr LaunchConfig ForSize(int64_t size) {
+  return LaunchConfig{.grid = {0, 0, 0}, .block = {0, 0, 0}, .shared_bytes = 0, .size = size};
+}
 
 }  // namespace slipway
 

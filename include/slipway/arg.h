@@ -1,0 +1,82 @@
+// An argument of a dynamic launch: a scalar of any dtype, or an array view.
+//
+//   kernel.Launch(stream, ForSize(n), {y, x, 2.0f});
+//
+// An Arg refers to the view or array that it is made from, which must stay where it is until the call that takes the
+// Arg returns; writing it in the call's argument list does that. A scalar is copied. Trivially copyable, never
+// allocates.
+#ifndef SLIPWAY_ARG_H_
+#define SLIPWAY_ARG_H_
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include "slipway/array.h"
+#include "slipway/dtype.h"
+#include "slipway/facts.h"
+
+namespace slipway {
+
+class Arg {
+ public:
+  // A scalar. Its dtype must be the parameter's exactly, so a double literal does not fit a float parameter:
+  // write 2.0f.
+  template <Element T>
+  Arg(T value) : facts_(facts::OfScalar(kDTypeOf<T>)) {  // NOLINT(google-explicit-constructor)
+    if constexpr (sizeof(T) <= 8) words_[1] = 0;         // Whole words are copied when packing; see Kernel::Launch.
+    if constexpr (sizeof(T) < 8) words_[0] = 0;
+    std::memcpy(words_, &value, sizeof(T));
+  }
+  // An array.
+  template <class T, int N, Layout L>
+  Arg(const ArrayView<T, N, L>& view)  // NOLINT(google-explicit-constructor)
+      : facts_(view.facts()), words_{Address(&view)} {}
+  template <class T, int N>
+  Arg(const Array<T, N>& array) : Arg(array.view()) {}  // NOLINT(google-explicit-constructor)
+  Arg(const AnyArrayView& view)                         // NOLINT(google-explicit-constructor)
+      : facts_(view.facts()), words_{Address(&view)} {}
+  Arg(const AnyArray& array) : Arg(array.view()) {}  // NOLINT(google-explicit-constructor)
+
+  Facts facts() const { return facts_; }
+  bool is_scalar() const { return (facts_ & facts::kScalar) != 0; }
+  DType dtype() const { return facts::DTypeOf(facts_); }
+  int rank() const { return facts::RankOf(facts_); }  // 0 for scalars.
+
+  // Of a scalar: its value, zero-extended to 16 bytes.
+  const void* scalar() const { return words_; }
+  template <Element T>
+  T scalar_as() const {  // `T` is of dtype().
+    T value;
+    std::memcpy(&value, words_, sizeof(T));
+    return value;
+  }
+
+  // Of an array: the strided ABI struct {data, shape[rank], strides[rank]}, with the facts word or more behind it.
+  const void* struct_address() const { return reinterpret_cast<const void*>(words_[0]); }
+  void* data() const;
+  absl::Span<const int64_t> shape() const;
+  absl::Span<const int64_t> strides() const;
+  AnyArrayView view() const;
+
+ private:
+  static uint64_t Address(const void* view) { return reinterpret_cast<uint64_t>(view); }
+
+  Facts facts_;
+  uint64_t words_[2];  // A scalar's value; or the address of an array's ABI struct, and nothing.
+};
+
+// "float32 scalar", "float32[3,4] strides [4,1]": for messages.
+std::string Describe(const Arg& arg);
+
+// An argument by the name of its parameter: {{"a", 2.0f}, {"x", x}}.
+struct NamedArg {
+  std::string_view name;
+  Arg arg;
+};
+
+}  // namespace slipway
+
+#endif  // SLIPWAY_ARG_H_
