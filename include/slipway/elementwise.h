@@ -1,0 +1,108 @@
+// Formulas in text, compiled on first use and evaluated over arrays element by element.
+//
+//   Elementwise axpy = Elementwise::Parse("z = a * x + y").value();
+//   AnyArray z = axpy(stream, {{"a", 2.0f}, {"x", x}, {"y", y}}).value();       // Allocates z.
+//   absl::Status status = axpy.Into(stream, z, 2.0f, x, y);                     // Outputs, then inputs, by position.
+//
+// The language stands in docs/language.md. Inputs are numbers or arrays, broadcast against each other as NumPy does (any
+// rank to 8, strides of any sign, zero strides, no elements at all); inputs that the text reads with an index are
+// gathered from instead and take no part in broadcasting. Without a signature, free names in order of first appearance
+// are the inputs and assigned names the outputs; with one ("a: T, x: T[], table: f32[:] -> z: T[]") its order counts.
+//
+// One kernel is compiled for each combination of dtypes, of layouts after dimensions have been collapsed, and of index
+// width; the values of numbers, sizes and addresses never compile anything.
+#ifndef SLIPWAY_ELEMENTWISE_H_
+#define SLIPWAY_ELEMENTWISE_H_
+
+#include <array>
+#include <concepts>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "slipway/arg.h"
+#include "slipway/array.h"
+#include "slipway/device.h"
+#include "slipway/kernel.h"
+#include "slipway/signature.h"
+#include "slipway/stream.h"
+
+namespace slipway {
+
+// One kernel that an Elementwise became.
+struct ElementwiseVariant {
+  std::string device;  // Device::Describe().
+  Signature signature;  // Of the kernel, after collapsing: outputs, inputs, and the extents where indices are unravelled.
+  std::shared_ptr<const Inspection> inspection;  // IR, LLVM IR, PTX, times by stage.
+};
+
+// A parsed text, not tied to a device. A handle with shared ownership: cheap to copy; copies share the compiled kernels.
+// Safe to use from any thread. Calls queue their work on the stream and return.
+//
+// Calls return INVALID_ARGUMENT, before anything is launched, for: a missing, unknown or repeated name, or a wrong number
+// of arguments; a dtype that is not the declared one, or two for one generic name; a type error inside the text (with
+// the line and a caret); a value that does not fit its output (float to integer and the like ask for a cast); shapes that
+// do not broadcast; an output of another shape, of zero stride or of const elements; an output that overlaps an input in
+// another order than element by element on the same addresses, or another output; a null pointer with elements; an array
+// of another device than the stream's. All are checked with no elements too, and then nothing is launched.
+class Elementwise {
+ public:
+  // Parses `text`, at most 1 MiB of UTF-8. `name` becomes the kernels' name, as profilers show it: letters, digits and
+  // underscores. INVALID_ARGUMENT with line, caret and what was expected for every mistake that needs no dtypes.
+  static absl::StatusOr<Elementwise> Parse(std::string_view text, std::string_view signature = {},
+                                           std::string_view name = "elementwise");
+
+  // Inputs by name, or by position. Allocates the output on the stream's device, with the dtype of its value (or as
+  // declared) and the shape that the inputs broadcast to (0-d if all are numbers). Only for texts with one output.
+  absl::StatusOr<AnyArray> operator()(const Stream& stream, std::initializer_list<NamedArg> inputs) const;
+  template <std::convertible_to<Arg>... Inputs>
+  absl::StatusOr<AnyArray> operator()(const Stream& stream, const Inputs&... inputs) const {
+    const std::array<Arg, sizeof...(Inputs)> args = {Arg(inputs)...};
+    return EvaluateOne(stream, args);
+  }
+
+  // The same for any number of outputs, in their order.
+  absl::StatusOr<std::vector<AnyArray>> Evaluate(const Stream& stream, absl::Span<const NamedArg> inputs) const;
+  absl::StatusOr<std::vector<AnyArray>> Evaluate(const Stream& stream, std::initializer_list<NamedArg> inputs) const {
+    return Evaluate(stream, absl::MakeConstSpan(inputs.begin(), inputs.size()));
+  }
+  absl::StatusOr<std::vector<AnyArray>> Evaluate(const Stream& stream, absl::Span<const Arg> inputs) const;
+
+  // Into arrays that are there: outputs and inputs by name, or by position with the outputs first. The inputs broadcast
+  // to the shape of the outputs. An output may be an input, element by element (x = x + 1 on the same addresses).
+  absl::Status Into(const Stream& stream, std::initializer_list<NamedArg> args) const {
+    return IntoByName(stream, absl::MakeConstSpan(args.begin(), args.size()));
+  }
+  template <std::convertible_to<Arg>... Args>
+  absl::Status Into(const Stream& stream, const Args&... args) const {
+    const std::array<Arg, sizeof...(Args)> all = {Arg(args)...};
+    return IntoByPosition(stream, all);
+  }
+  absl::Status IntoByName(const Stream& stream, absl::Span<const NamedArg> args) const;
+  absl::Status IntoByPosition(const Stream& stream, absl::Span<const Arg> args) const;
+
+  std::vector<std::string> inputs() const;   // Names, in order.
+  std::vector<std::string> outputs() const;
+
+  // Every kernel compiled so far, in no particular order.
+  std::vector<ElementwiseVariant> Inspect() const;
+  // How many kernels were compiled (or failed to) so far, for tests and monitoring.
+  uint64_t compiles() const;
+
+ private:
+  struct State;
+  explicit Elementwise(std::shared_ptr<State> state) : state_(std::move(state)) {}
+  absl::StatusOr<AnyArray> EvaluateOne(const Stream& stream, absl::Span<const Arg> inputs) const;
+
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace slipway
+
+#endif  // SLIPWAY_ELEMENTWISE_H_
