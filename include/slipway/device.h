@@ -10,7 +10,9 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "slipway/driver_api.h"
 
@@ -42,7 +44,9 @@ struct DeviceState {
   CUdevice device = 0;
   CUcontext context = nullptr;  // The primary context, retained while any handle lives.
   int ordinal = 0;
-  uint16_t id = 0;  // Unique in the process among the devices open at a time, from 1; the device field of facts words.
+  // Unique in the process among the devices open at a time, from 1; the device field of facts words. Ids are handed out
+  // in turn, so that one is not soon used again for another device.
+  uint16_t id = 0;
   DeviceProperties properties;
 
   ~DeviceState();
@@ -53,13 +57,15 @@ struct DeviceState {
 class Device {
  public:
   // Opens the device that `which` names: "auto", "cuda", "cuda:N" or "cpu"; empty stands for $SLIPWAY_DEVICE, and for
-  // "auto" where that is unset. "auto" takes the first GPU that works and says once, through absl's log, why it did
-  // not. INVALID_ARGUMENT for any other name; NOT_FOUND where no such device or driver is (the message says what was
-  // looked for and how to mend it).
+  // "auto" where that is unset or empty. "auto" takes the first GPU that works, else the CPU device, and then says
+  // once, on stderr, why no GPU is used ($SLIPWAY_LOG=quiet silences that). INVALID_ARGUMENT for any other name;
+  // NOT_FOUND where no such device or driver is (the message says what was looked for and how to mend it); else the
+  // driver's error.
   static absl::StatusOr<Device> Open(std::string_view which = {});
 
   // Opens `ordinal` of a driver table: the CPU device's, a null or fault driver's, or an application's own. `api` must
-  // outlive the process's use of the device.
+  // outlive the process's use of the device. INVALID_ARGUMENT if a required entry of the table is null; NOT_FOUND if
+  // the driver has no such device; else the driver's error.
   static absl::StatusOr<Device> Open(const DriverApi& api, int ordinal = 0);
 
   const DriverApi& api() const { return *state_->api; }
@@ -70,7 +76,8 @@ class Device {
   // "NVIDIA H200 (cuda:0)".
   std::string Describe() const;
 
-  // A new stream that does not synchronize with the legacy default stream.
+  // A new stream that does not synchronize with the legacy default stream. Of two streams, the one whose `priority` is
+  // lower is served first; the driver clamps what it does not support.
   absl::StatusOr<Stream> CreateStream(int priority = 0) const;
   // The legacy default stream. Launches on it need the device's context made current, so they cost more.
   Stream DefaultStream() const;
@@ -85,8 +92,8 @@ class Device {
   std::shared_ptr<const DeviceState> state_;
 };
 
-// Makes `device`'s context current on this thread and puts the caller's back when destroyed. Costs two driver calls
-// where it was current already. The launch path of created streams does not need it.
+// Makes `device`'s context current on this thread and puts the caller's back when destroyed. Costs one driver call
+// where it was current already, three where not. The launch path of created streams does not need it.
 class ScopedContext {
  public:
   explicit ScopedContext(const DeviceState& device);
@@ -94,13 +101,20 @@ class ScopedContext {
   ScopedContext(const ScopedContext&) = delete;
   ScopedContext& operator=(const ScopedContext&) = delete;
 
+  // Whether the context is current. Where it is not, calls that depend on it would hit the caller's context: do not
+  // make them, and return status().
+  bool ok() const { return result_ == CUDA_SUCCESS; }
+  absl::Status status() const;
+
  private:
   const DriverApi* api_;
+  CUresult result_;
   CUcontext previous_ = nullptr;
   bool changed_ = false;
 };
 
-// Turns a driver's result into a status: OK for CUDA_SUCCESS, else "<what>: <CUDA_ERROR_NAME> (<number>): <text>".
+// Turns a driver's result into a status: OK for CUDA_SUCCESS, else "<what>: <CUDA_ERROR_NAME> (<number>): <text>". What
+// a kernel did wrong while it ran (illegal address, trap, failed assertion) is ABORTED; driver/result.cc has the table.
 absl::Status DriverStatus(const DriverApi& api, CUresult result, std::string_view what);
 
 }  // namespace slipway

@@ -10,7 +10,8 @@
 
 namespace slipway {
 
-// Move-only owner of one allocation. Freeing while work that uses it is still queued is safe: cuMemFree waits for it.
+// Move-only owner of one allocation; one that was moved from is empty and may only be destroyed or assigned. Freeing
+// while work that uses it is still queued is safe: cuMemFree waits for it.
 class DeviceMemory {
  public:
   // `bytes` of uninitialised memory; 0 bytes gives a null address and no allocation. RESOURCE_EXHAUSTED names the size
@@ -25,12 +26,15 @@ class DeviceMemory {
   size_t bytes() const { return bytes_; }
   const Device& device() const { return device_; }
 
-  // Blocking copies of `count` bytes between the host and this allocation, starting `offset` bytes into it.
-  // OUT_OF_RANGE if the range leaves the allocation.
+  // Blocking copies of `count` bytes between the host and this allocation, starting `offset` bytes into it. When they
+  // return the bytes have arrived, for work on every stream. They do not wait for work on created streams: Synchronize
+  // the stream that wrote the memory first. OUT_OF_RANGE if the range leaves the allocation; INVALID_ARGUMENT for a
+  // null host pointer with a count.
   absl::Status CopyFromHost(const void* from, size_t count, size_t offset = 0) const;
   absl::Status CopyToHost(void* to, size_t count, size_t offset = 0) const;
 
  private:
+  void Free();
   DeviceMemory(Device device, CUdeviceptr address, size_t bytes)
       : device_(std::move(device)), address_(address), bytes_(bytes) {}
   Device device_;

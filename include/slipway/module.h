@@ -11,13 +11,17 @@
 
 namespace slipway {
 
-// A handle with shared ownership: the module is unloaded when its last handle goes, which waits for the device's work.
+// A handle with shared ownership, safe to use from any thread. The module is unloaded when its last handle goes, which
+// waits for the device's work.
 class Module {
  public:
-  // Loads PTX text. INVALID_ARGUMENT carries the driver's log (for the CPU device: line, opcode and what is wrong).
+  // Loads PTX text. INVALID_ARGUMENT for PTX that does not compile, with the driver's log in the message (for the CPU
+  // device: line, opcode and what is wrong); UNIMPLEMENTED for a PTX version that is newer than the driver, naming
+  // both.
   static absl::StatusOr<Module> LoadPtx(const Device& device, std::string_view ptx);
 
-  // NOT_FOUND if the module has no kernel of that name.
+  // The kernel `name`; valid while a handle of this module lives. NOT_FOUND if the module has no kernel of that name
+  // (the message lists those that it has).
   absl::StatusOr<CUfunction> GetFunction(const std::string& name) const;
 
   const Device& device() const;

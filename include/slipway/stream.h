@@ -14,7 +14,8 @@ namespace slipway {
 
 class Event;
 
-// Move-only. Destroying an owning Stream does not wait: work already queued still runs. Thread-safe, as CUstream is.
+// Move-only; one that was moved from may only be destroyed or assigned. Destroying an owning Stream does not wait: work
+// already queued still runs. Thread-safe, as CUstream is.
 class Stream {
  public:
   // Wraps a stream that someone else made and will destroy (kStreamLegacy and kStreamPerThread too).
@@ -32,19 +33,22 @@ class Stream {
   absl::Status Synchronize() const;
   // Whether everything queued so far has finished; an error if it failed.
   absl::StatusOr<bool> Query() const;
-  // Work queued on this stream from now on waits for `event`.
+  // Work queued on this stream from now on waits for `event`, of this device or another of the same driver;
+  // INVALID_ARGUMENT for an event of another driver.
   absl::Status Wait(const Event& event) const;
 
  private:
   friend class Device;
   Stream(Device device, CUstream handle, bool owned);
+  void Destroy();
   Device device_;
   CUstream handle_;
   bool owned_;
   bool needs_context_;
 };
 
-// A point in a stream. Move-only.
+// A point in a stream. Move-only; one that was moved from may only be destroyed or assigned. Thread-safe, as CUevent
+// is.
 class Event {
  public:
   // `timing` costs the device a time stamp at each Record.
@@ -54,13 +58,20 @@ class Event {
   ~Event();
 
   CUevent handle() const { return handle_; }
+  const Device& device() const { return device_; }
+
+  // Moves the event to the end of what `stream` holds now. INVALID_ARGUMENT if the stream is of another device.
   absl::Status Record(const Stream& stream) const;
+  // Waits until the work before the last Record has finished; returns at once if there was none.
   absl::Status Synchronize() const;
+  // Whether that work has finished; an error if it failed.
   absl::StatusOr<bool> Query() const;
-  // Milliseconds from `start` to this event; both recorded with timing and finished.
+  // Milliseconds from `start` to this event; both made with timing, recorded and finished (UNAVAILABLE while they are
+  // not; INVALID_ARGUMENT if they never will be, or belong to different devices).
   absl::StatusOr<float> MillisecondsSince(const Event& start) const;
 
  private:
+  void Destroy();
   Event(Device device, CUevent handle) : device_(std::move(device)), handle_(handle) {}
   Device device_;
   CUevent handle_;

@@ -1,0 +1,81 @@
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "driver/status_macros.h"
+#include "slipway/stream.h"
+
+namespace slipway {
+
+absl::StatusOr<Event> Event::Create(const Device& device, bool timing) {
+  const ScopedContext current(*device.state());
+  SLIPWAY_RETURN_IF_ERROR(current.status());
+  CUevent handle = nullptr;
+  SLIPWAY_RETURN_IF_ERROR(
+      DriverStatus(device.api(), device.api().EventCreate(&handle, timing ? CU_EVENT_DEFAULT : CU_EVENT_DISABLE_TIMING),
+                   absl::StrCat("cannot create an event on ", device.Describe())));
+  return Event(device, handle);
+}
+
+Event::Event(Event&& other) noexcept
+    : device_(std::move(other.device_)), handle_(std::exchange(other.handle_, nullptr)) {}
+
+Event& Event::operator=(Event&& other) noexcept {
+  if (this == &other) return *this;
+  Destroy();
+  device_ = std::move(other.device_);
+  handle_ = std::exchange(other.handle_, nullptr);
+  return *this;
+}
+
+Event::~Event() { Destroy(); }
+
+void Event::Destroy() {
+  const CUevent handle = std::exchange(handle_, nullptr);
+  if (handle == nullptr) return;
+  const ScopedContext current(*device_.state());
+  // As for streams: an event goes with its context.
+  if (current.ok()) static_cast<void>(device_.api().EventDestroy(handle));
+}
+
+absl::Status Event::Record(const Stream& stream) const {
+  if (!(stream.device() == device_)) {
+    return absl::InvalidArgumentError(absl::StrCat("Event::Record: the stream belongs to ", stream.device().Describe(),
+                                                   " and the event to ", device_.Describe(),
+                                                   "; create the event on the stream's device"));
+  }
+  const ScopedContext current(*device_.state());
+  SLIPWAY_RETURN_IF_ERROR(current.status());
+  return DriverStatus(device_.api(), device_.api().EventRecord(handle_, stream.handle()), "cannot record an event");
+}
+
+absl::Status Event::Synchronize() const {
+  const ScopedContext current(*device_.state());
+  SLIPWAY_RETURN_IF_ERROR(current.status());
+  return DriverStatus(device_.api(), device_.api().EventSynchronize(handle_), "the work before an event failed");
+}
+
+absl::StatusOr<bool> Event::Query() const {
+  const ScopedContext current(*device_.state());
+  SLIPWAY_RETURN_IF_ERROR(current.status());
+  const CUresult result = device_.api().EventQuery(handle_);
+  if (result == CUDA_SUCCESS) return true;
+  if (result == CUDA_ERROR_NOT_READY) return false;
+  return DriverStatus(device_.api(), result, "the work before an event failed");
+}
+
+absl::StatusOr<float> Event::MillisecondsSince(const Event& start) const {
+  if (!(start.device() == device_)) {
+    return absl::InvalidArgumentError(absl::StrCat("Event::MillisecondsSince: the events belong to ",
+                                                   start.device().Describe(), " and ", device_.Describe(),
+                                                   "; time can be measured on one device only"));
+  }
+  const ScopedContext current(*device_.state());
+  SLIPWAY_RETURN_IF_ERROR(current.status());
+  float milliseconds = 0;
+  SLIPWAY_RETURN_IF_ERROR(
+      DriverStatus(device_.api(), device_.api().EventElapsedTime(&milliseconds, start.handle_, handle_),
+                   "no time between two events (both must have timing, be recorded and be finished)"));
+  return milliseconds;
+}
+
+}  // namespace slipway

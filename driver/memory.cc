@@ -1,0 +1,94 @@
+#include "slipway/memory.h"
+
+#include <string_view>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "driver/as_absl.h"
+#include "driver/status_macros.h"
+
+namespace slipway {
+namespace {
+
+absl::Status AllocationFailure(const Device& device, CUresult result, size_t bytes) {
+  if (result != CUDA_ERROR_OUT_OF_MEMORY) {
+    return DriverStatus(device.api(), result, absl::StrCat("cannot allocate ", bytes, " bytes on ", device.Describe()));
+  }
+  size_t free = 0, total = 0;
+  std::string room = absl::StrCat(" (which has ", device.properties().total_memory, " in all)");
+  if (device.api().MemGetInfo(&free, &total) == CUDA_SUCCESS) {
+    room = absl::StrCat(" (", free, " of ", total, " bytes are free)");
+  }
+  return DriverStatus(device.api(), result,
+                      absl::StrCat("cannot allocate ", bytes, " bytes on ", device.Describe(), room));
+}
+
+absl::Status CheckRange(std::string_view what, const void* host, size_t count, size_t offset, size_t bytes) {
+  if (offset > bytes || count > bytes - offset) {
+    return absl::OutOfRangeError(absl::StrCat(AsAbsl(what), ": ", count, " bytes from offset ", offset,
+                                              " leave the allocation, which has ", bytes, " bytes"));
+  }
+  if (host == nullptr && count != 0) {
+    return absl::InvalidArgumentError(absl::StrCat(AsAbsl(what), ": the host pointer is null but count is ", count));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<DeviceMemory> DeviceMemory::Allocate(const Device& device, size_t bytes) {
+  if (bytes == 0) return DeviceMemory(device, 0, 0);
+  const ScopedContext current(*device.state());
+  SLIPWAY_RETURN_IF_ERROR(current.status());
+  CUdeviceptr address = 0;
+  const CUresult result = device.api().MemAlloc(&address, bytes);
+  if (result != CUDA_SUCCESS) return AllocationFailure(device, result, bytes);
+  return DeviceMemory(device, address, bytes);
+}
+
+DeviceMemory::DeviceMemory(DeviceMemory&& other) noexcept
+    : device_(std::move(other.device_)),
+      address_(std::exchange(other.address_, 0)),
+      bytes_(std::exchange(other.bytes_, 0)) {}
+
+DeviceMemory& DeviceMemory::operator=(DeviceMemory&& other) noexcept {
+  if (this == &other) return *this;
+  Free();
+  device_ = std::move(other.device_);
+  address_ = std::exchange(other.address_, 0);
+  bytes_ = std::exchange(other.bytes_, 0);
+  return *this;
+}
+
+DeviceMemory::~DeviceMemory() { Free(); }
+
+void DeviceMemory::Free() {
+  const CUdeviceptr address = std::exchange(address_, 0);
+  if (address == 0) return;
+  const ScopedContext current(*device_.state());
+  // As for streams: memory goes with its context.
+  if (current.ok()) static_cast<void>(device_.api().MemFree(address));
+}
+
+absl::Status DeviceMemory::CopyFromHost(const void* from, size_t count, size_t offset) const {
+  SLIPWAY_RETURN_IF_ERROR(CheckRange("DeviceMemory::CopyFromHost", from, count, offset, bytes_));
+  if (count == 0) return absl::OkStatus();
+  const ScopedContext current(*device_.state());
+  SLIPWAY_RETURN_IF_ERROR(current.status());
+  constexpr std::string_view kWhat = "cannot copy from the host to the device";
+  SLIPWAY_RETURN_IF_ERROR(DriverStatus(device_.api(), device_.api().MemcpyHtoD(address_ + offset, from, count), kWhat));
+  // From pageable memory cuMemcpyHtoD returns once the bytes are staged (CUDA Driver API, "API synchronization
+  // behavior"), and our streams do not wait for the legacy default stream: a kernel could overtake the transfer.
+  return DriverStatus(device_.api(), device_.api().StreamSynchronize(kStreamLegacy), kWhat);
+}
+
+absl::Status DeviceMemory::CopyToHost(void* to, size_t count, size_t offset) const {
+  SLIPWAY_RETURN_IF_ERROR(CheckRange("DeviceMemory::CopyToHost", to, count, offset, bytes_));
+  if (count == 0) return absl::OkStatus();
+  const ScopedContext current(*device_.state());
+  SLIPWAY_RETURN_IF_ERROR(current.status());
+  return DriverStatus(device_.api(), device_.api().MemcpyDtoH(to, address_ + offset, count),
+                      "cannot copy from the device to the host");
+}
+
+}  // namespace slipway

@@ -1,0 +1,445 @@
+#include "slipway/null_driver.h"
+
+#include <atomic>
+#include <cstdio>
+#include <cstring>
+#include <mutex>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "driver/result.h"
+
+namespace slipway {
+namespace {
+
+// ---- The null driver. Its objects are numbers dressed as pointers; none is ever dereferenced.
+
+constexpr int kDriverVersion = 13000;  // CUDA 13.0.
+constexpr size_t kTotalMemory = size_t{80} << 30;
+
+struct AttributeValue {
+  CUdevice_attribute attribute;
+  int value;
+};
+// An H100 SXM5: CUDA C++ Programming Guide, table "Technical Specifications per Compute Capability", column 9.0.
+constexpr AttributeValue kAttributes[] = {
+    {CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, 1024},
+    {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X, 1024},
+    {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y, 1024},
+    {CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z, 64},
+    {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X, 2147483647},
+    {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y, 65535},
+    {CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z, 65535},
+    {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK, 49152},
+    {CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY, 65536},
+    {CU_DEVICE_ATTRIBUTE_WARP_SIZE, 32},
+    {CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK, 65536},
+    {CU_DEVICE_ATTRIBUTE_CLOCK_RATE, 1980000},
+    {CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 132},
+    {CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY, 1},
+    {CU_DEVICE_ATTRIBUTE_CONCURRENT_KERNELS, 1},
+    {CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, 2048},
+    {CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT, 3},
+    {CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING, 1},
+    {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 9},
+    {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 0},
+    {CU_DEVICE_ATTRIBUTE_STREAM_PRIORITIES_SUPPORTED, 1},
+    {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, 233472},
+    {CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR, 65536},
+    {CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY, 1},
+    {CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH, 1},
+    {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 232448},
+    {CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR, 32},
+    {CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, 1},
+};
+
+template <class Pointer>
+Pointer NewHandle() {
+  static std::atomic<uintptr_t> next{0x10000};
+  return reinterpret_cast<Pointer>(next.fetch_add(16, std::memory_order_relaxed));
+}
+
+// Ranges handed out do not overlap, are aligned as cuMemAlloc aligns, and lie where no x86-64 or Arm Linux process has
+// memory of its own, so that a stray use faults.
+CUdeviceptr NewAddress(size_t bytes) {
+  static std::atomic<CUdeviceptr> next{CUdeviceptr{1} << 60};
+  constexpr size_t kAlignment = 256;
+  return next.fetch_add((bytes + kAlignment - 1) / kAlignment * kAlignment + kAlignment, std::memory_order_relaxed);
+}
+
+const CUcontext kContext = reinterpret_cast<CUcontext>(0x1000);
+thread_local std::vector<CUcontext> context_stack;
+
+struct Null {
+  static CUresult Init(unsigned) { return CUDA_SUCCESS; }
+  static CUresult DriverGetVersion(int* version) {
+    *version = kDriverVersion;
+    return CUDA_SUCCESS;
+  }
+  static CUresult GetErrorName(CUresult error, const char** name) {
+    const ResultInfo* info = FindResult(error);
+    *name = info != nullptr ? info->name : nullptr;
+    return info != nullptr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  }
+  static CUresult GetErrorString(CUresult error, const char** text) {
+    const ResultInfo* info = FindResult(error);
+    *text = info != nullptr ? info->text : nullptr;
+    return info != nullptr ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  }
+  static CUresult GetProcAddress(const char* symbol, void** function, int version, uint64_t flags,
+                                 CUdriverProcAddressQueryResult* status);  // Below: it reads the finished table.
+
+  static CUresult DeviceGet(CUdevice* device, int ordinal) {
+    *device = ordinal;
+    return CUDA_SUCCESS;
+  }
+  static CUresult DeviceGetCount(int* count) {
+    *count = 1;
+    return CUDA_SUCCESS;
+  }
+  static CUresult DeviceGetName(char* name, int length, CUdevice) {
+    std::snprintf(name, length, "null device");
+    return CUDA_SUCCESS;
+  }
+  static CUresult DeviceTotalMem(size_t* bytes, CUdevice) {
+    *bytes = kTotalMemory;
+    return CUDA_SUCCESS;
+  }
+  static CUresult DeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice) {
+    *value = 0;
+    for (const AttributeValue& entry : kAttributes) {
+      if (entry.attribute == attribute) *value = entry.value;
+    }
+    return CUDA_SUCCESS;
+  }
+
+  static CUresult DevicePrimaryCtxRetain(CUcontext* context, CUdevice) {
+    *context = kContext;
+    return CUDA_SUCCESS;
+  }
+  static CUresult DevicePrimaryCtxRelease(CUdevice) { return CUDA_SUCCESS; }
+  static CUresult CtxGetCurrent(CUcontext* context) {
+    *context = context_stack.empty() ? nullptr : context_stack.back();
+    return CUDA_SUCCESS;
+  }
+  static CUresult CtxSetCurrent(CUcontext context) {
+    if (!context_stack.empty()) context_stack.pop_back();
+    if (context != nullptr) context_stack.push_back(context);
+    return CUDA_SUCCESS;
+  }
+  static CUresult CtxPushCurrent(CUcontext context) {
+    context_stack.push_back(context);
+    return CUDA_SUCCESS;
+  }
+  static CUresult CtxPopCurrent(CUcontext* context) {
+    if (context_stack.empty()) return CUDA_ERROR_INVALID_CONTEXT;
+    if (context != nullptr) *context = context_stack.back();
+    context_stack.pop_back();
+    return CUDA_SUCCESS;
+  }
+  static CUresult CtxGetDevice(CUdevice* device) {
+    *device = 0;
+    return CUDA_SUCCESS;
+  }
+  static CUresult CtxSynchronize() { return CUDA_SUCCESS; }
+
+  static CUresult ModuleLoadDataEx(CUmodule* module, const void*, unsigned, CUjit_option*, void**) {
+    *module = NewHandle<CUmodule>();
+    return CUDA_SUCCESS;
+  }
+  static CUresult ModuleUnload(CUmodule) { return CUDA_SUCCESS; }
+  static CUresult ModuleGetFunction(CUfunction* function, CUmodule, const char*) {
+    *function = NewHandle<CUfunction>();
+    return CUDA_SUCCESS;
+  }
+  static CUresult ModuleGetGlobal(CUdeviceptr* address, size_t* bytes, CUmodule, const char*) {
+    constexpr size_t kBytes = 8;
+    if (address != nullptr) *address = NewAddress(kBytes);
+    if (bytes != nullptr) *bytes = kBytes;
+    return CUDA_SUCCESS;
+  }
+  static CUresult FuncGetAttribute(int* value, CUfunction_attribute attribute, CUfunction) {
+    *value = 0;
+    if (attribute == CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK) *value = 1024;
+    if (attribute == CU_FUNC_ATTRIBUTE_PTX_VERSION || attribute == CU_FUNC_ATTRIBUTE_BINARY_VERSION) *value = 90;
+    if (attribute == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES) *value = 49152;
+    return CUDA_SUCCESS;
+  }
+  static CUresult FuncSetAttribute(CUfunction, CUfunction_attribute, int) { return CUDA_SUCCESS; }
+  static CUresult OccupancyMaxPotentialBlockSize(int* min_grid_size, int* block_size, CUfunction, CUoccupancyB2DSize,
+                                                 size_t, int block_size_limit) {
+    *block_size = block_size_limit > 0 && block_size_limit < 256 ? block_size_limit : 256;
+    *min_grid_size = 132 * 8;
+    return CUDA_SUCCESS;
+  }
+
+  static CUresult MemGetInfo(size_t* free, size_t* total) {
+    *free = kTotalMemory;
+    *total = kTotalMemory;
+    return CUDA_SUCCESS;
+  }
+  static CUresult MemAlloc(CUdeviceptr* address, size_t bytes) {
+    *address = NewAddress(bytes);
+    return CUDA_SUCCESS;
+  }
+  static CUresult MemFree(CUdeviceptr) { return CUDA_SUCCESS; }
+  static CUresult MemAllocAsync(CUdeviceptr* address, size_t bytes, CUstream) { return MemAlloc(address, bytes); }
+  static CUresult MemFreeAsync(CUdeviceptr address, CUstream) { return MemFree(address); }
+  // Host memory is real: a program reads and writes it.
+  static CUresult MemAllocHost(void** address, size_t bytes) {
+    *address = ::operator new(bytes, std::nothrow);
+    return *address != nullptr ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  static CUresult MemFreeHost(void* address) {
+    ::operator delete(address);
+    return CUDA_SUCCESS;
+  }
+  static CUresult MemcpyHtoD(CUdeviceptr, const void*, size_t) { return CUDA_SUCCESS; }
+  static CUresult MemcpyDtoH(void*, CUdeviceptr, size_t) { return CUDA_SUCCESS; }
+  static CUresult MemcpyDtoD(CUdeviceptr, CUdeviceptr, size_t) { return CUDA_SUCCESS; }
+  static CUresult MemcpyHtoDAsync(CUdeviceptr, const void*, size_t, CUstream) { return CUDA_SUCCESS; }
+  static CUresult MemcpyDtoHAsync(void*, CUdeviceptr, size_t, CUstream) { return CUDA_SUCCESS; }
+  static CUresult MemcpyDtoDAsync(CUdeviceptr, CUdeviceptr, size_t, CUstream) { return CUDA_SUCCESS; }
+  static CUresult MemsetD8(CUdeviceptr, unsigned char, size_t) { return CUDA_SUCCESS; }
+  static CUresult MemsetD8Async(CUdeviceptr, unsigned char, size_t, CUstream) { return CUDA_SUCCESS; }
+  static CUresult MemsetD32(CUdeviceptr, unsigned, size_t) { return CUDA_SUCCESS; }
+  static CUresult MemsetD32Async(CUdeviceptr, unsigned, size_t, CUstream) { return CUDA_SUCCESS; }
+  static CUresult PointerGetAttribute(void* value, CUpointer_attribute attribute, CUdeviceptr address) {
+    constexpr unsigned kMemoryTypeDevice = 2;  // CU_MEMORYTYPE_DEVICE.
+    switch (attribute) {
+      case CU_POINTER_ATTRIBUTE_CONTEXT:
+        std::memcpy(value, &kContext, sizeof(kContext));
+        return CUDA_SUCCESS;
+      case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+        std::memcpy(value, &kMemoryTypeDevice, sizeof(kMemoryTypeDevice));
+        return CUDA_SUCCESS;
+      case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
+        std::memcpy(value, &address, sizeof(address));
+        return CUDA_SUCCESS;
+      case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+        std::memset(value, 0, sizeof(int));
+        return CUDA_SUCCESS;
+    }
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+
+  static CUresult StreamCreateWithPriority(CUstream* stream, unsigned, int) {
+    *stream = NewHandle<CUstream>();
+    return CUDA_SUCCESS;
+  }
+  static CUresult StreamDestroy(CUstream) { return CUDA_SUCCESS; }
+  static CUresult StreamSynchronize(CUstream) { return CUDA_SUCCESS; }
+  static CUresult StreamQuery(CUstream) { return CUDA_SUCCESS; }
+  static CUresult StreamWaitEvent(CUstream, CUevent, unsigned) { return CUDA_SUCCESS; }
+  // All work is done at once, and this is the only work that has an effect.
+  static CUresult LaunchHostFunc(CUstream, CUhostFn function, void* user_data) {
+    function(user_data);
+    return CUDA_SUCCESS;
+  }
+  static CUresult EventCreate(CUevent* event, unsigned) {
+    *event = NewHandle<CUevent>();
+    return CUDA_SUCCESS;
+  }
+  static CUresult EventDestroy(CUevent) { return CUDA_SUCCESS; }
+  static CUresult EventRecord(CUevent, CUstream) { return CUDA_SUCCESS; }
+  static CUresult EventQuery(CUevent) { return CUDA_SUCCESS; }
+  static CUresult EventSynchronize(CUevent) { return CUDA_SUCCESS; }
+  static CUresult EventElapsedTime(float* milliseconds, CUevent, CUevent) {
+    *milliseconds = 0;
+    return CUDA_SUCCESS;
+  }
+  static CUresult LaunchKernel(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                               CUstream, void**, void**) {
+    return CUDA_SUCCESS;
+  }
+};
+
+DriverApi MakeNullTable() {
+  DriverApi api;
+#define SLIPWAY_NULL_ENTRY(member, since, need, parameters) api.member = &Null::member;
+  SLIPWAY_DRIVER_FUNCTIONS(SLIPWAY_NULL_ENTRY)
+#undef SLIPWAY_NULL_ENTRY
+  api.name = "null";
+  return api;
+}
+
+CUresult FindEntry(const DriverApi& api, const char* symbol, int version, void** function,
+                   CUdriverProcAddressQueryResult* status) {
+  *function = nullptr;
+  CUdriverProcAddressQueryResult found = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+#define SLIPWAY_FIND_ENTRY(member, since, need, parameters) \
+  if (std::strcmp(symbol, "cu" #member) == 0) {             \
+    if (version >= since) {                                 \
+      *function = reinterpret_cast<void*>(api.member);      \
+      found = CU_GET_PROC_ADDRESS_SUCCESS;                  \
+    } else {                                                \
+      found = CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT;   \
+    }                                                       \
+  }
+  SLIPWAY_DRIVER_FUNCTIONS(SLIPWAY_FIND_ENTRY)
+#undef SLIPWAY_FIND_ENTRY
+  if (status != nullptr) *status = found;
+  return *function != nullptr ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+}
+
+CUresult Null::GetProcAddress(const char* symbol, void** function, int version, uint64_t,
+                              CUdriverProcAddressQueryResult* status) {
+  return FindEntry(NullDriver(), symbol, version, function, status);
+}
+
+// ---- The recording driver: the null driver's entries, but for those that make, destroy or launch.
+
+struct Record {
+  std::mutex mutex;
+  std::vector<RecordedLaunch> launches;
+  int64_t retained_contexts = 0;
+  std::unordered_set<CUmodule> modules;
+  std::unordered_set<CUstream> streams;
+  std::unordered_set<CUevent> events;
+  std::unordered_set<CUdeviceptr> allocations;
+  std::unordered_set<void*> host_allocations;
+};
+
+Record& TheRecord() {
+  static auto* record = new Record;
+  return *record;
+}
+
+template <class Handle>
+CUresult Keep(std::unordered_set<Handle> Record::*live, Handle handle) {
+  std::lock_guard<std::mutex> lock(TheRecord().mutex);
+  (TheRecord().*live).insert(handle);
+  return CUDA_SUCCESS;
+}
+
+template <class Handle>
+CUresult Drop(std::unordered_set<Handle> Record::*live, Handle handle, CUresult otherwise = CUDA_ERROR_INVALID_HANDLE) {
+  std::lock_guard<std::mutex> lock(TheRecord().mutex);
+  return (TheRecord().*live).erase(handle) == 1 ? CUDA_SUCCESS : otherwise;
+}
+
+void CopyBuffer(void** extra, RecordedLaunch* launch) {
+  const void* bytes = nullptr;
+  size_t size = 0;
+  for (; *extra != kLaunchParamEnd; extra += 2) {
+    if (extra[0] == kLaunchParamBufferPointer) bytes = extra[1];
+    if (extra[0] == kLaunchParamBufferSize) size = *static_cast<const size_t*>(extra[1]);
+  }
+  const auto* begin = static_cast<const unsigned char*>(bytes);
+  launch->has_buffer = true;
+  launch->buffer.assign(begin, begin + size);
+}
+
+struct Recording {
+  static CUresult GetProcAddress(const char* symbol, void** function, int version, uint64_t,
+                                 CUdriverProcAddressQueryResult* status) {
+    return FindEntry(RecordingDriver(), symbol, version, function, status);
+  }
+  static CUresult DevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
+    std::lock_guard<std::mutex> lock(TheRecord().mutex);
+    ++TheRecord().retained_contexts;
+    return Null::DevicePrimaryCtxRetain(context, device);
+  }
+  static CUresult DevicePrimaryCtxRelease(CUdevice) {
+    std::lock_guard<std::mutex> lock(TheRecord().mutex);
+    if (TheRecord().retained_contexts == 0) return CUDA_ERROR_INVALID_CONTEXT;
+    --TheRecord().retained_contexts;
+    return CUDA_SUCCESS;
+  }
+  static CUresult ModuleLoadDataEx(CUmodule* module, const void*, unsigned, CUjit_option*, void**) {
+    return Keep(&Record::modules, *module = NewHandle<CUmodule>());
+  }
+  static CUresult ModuleUnload(CUmodule module) { return Drop(&Record::modules, module); }
+  static CUresult MemAlloc(CUdeviceptr* address, size_t bytes) {
+    return Keep(&Record::allocations, *address = NewAddress(bytes));
+  }
+  static CUresult MemFree(CUdeviceptr address) {
+    return address == 0 ? CUDA_SUCCESS : Drop(&Record::allocations, address, CUDA_ERROR_INVALID_VALUE);
+  }
+  static CUresult MemAllocAsync(CUdeviceptr* address, size_t bytes, CUstream) { return MemAlloc(address, bytes); }
+  static CUresult MemFreeAsync(CUdeviceptr address, CUstream) { return MemFree(address); }
+  static CUresult MemAllocHost(void** address, size_t bytes) {
+    const CUresult result = Null::MemAllocHost(address, bytes);
+    return result == CUDA_SUCCESS ? Keep(&Record::host_allocations, *address) : result;
+  }
+  static CUresult MemFreeHost(void* address) {
+    const CUresult result = Drop(&Record::host_allocations, address, CUDA_ERROR_INVALID_VALUE);
+    return result == CUDA_SUCCESS ? Null::MemFreeHost(address) : result;
+  }
+  static CUresult StreamCreateWithPriority(CUstream* stream, unsigned, int) {
+    return Keep(&Record::streams, *stream = NewHandle<CUstream>());
+  }
+  static CUresult StreamDestroy(CUstream stream) { return Drop(&Record::streams, stream); }
+  static CUresult EventCreate(CUevent* event, unsigned) { return Keep(&Record::events, *event = NewHandle<CUevent>()); }
+  static CUresult EventDestroy(CUevent event) { return Drop(&Record::events, event); }
+  static CUresult LaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+                               unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream stream,
+                               void** params, void** extra) {
+    RecordedLaunch launch;
+    launch.function = function;
+    launch.grid = {grid_x, grid_y, grid_z};
+    launch.block = {block_x, block_y, block_z};
+    launch.shared_bytes = shared_bytes;
+    launch.stream = stream;
+    launch.params = params;
+    static_cast<void>(Null::CtxGetCurrent(&launch.context));
+    if (extra != nullptr) CopyBuffer(extra, &launch);
+    std::lock_guard<std::mutex> lock(TheRecord().mutex);
+    TheRecord().launches.push_back(std::move(launch));
+    return CUDA_SUCCESS;
+  }
+};
+
+DriverApi MakeRecordingTable() {
+  DriverApi api = NullDriver();
+  api.GetProcAddress = &Recording::GetProcAddress;
+  api.DevicePrimaryCtxRetain = &Recording::DevicePrimaryCtxRetain;
+  api.DevicePrimaryCtxRelease = &Recording::DevicePrimaryCtxRelease;
+  api.ModuleLoadDataEx = &Recording::ModuleLoadDataEx;
+  api.ModuleUnload = &Recording::ModuleUnload;
+  api.MemAlloc = &Recording::MemAlloc;
+  api.MemFree = &Recording::MemFree;
+  api.MemAllocAsync = &Recording::MemAllocAsync;
+  api.MemFreeAsync = &Recording::MemFreeAsync;
+  api.MemAllocHost = &Recording::MemAllocHost;
+  api.MemFreeHost = &Recording::MemFreeHost;
+  api.StreamCreateWithPriority = &Recording::StreamCreateWithPriority;
+  api.StreamDestroy = &Recording::StreamDestroy;
+  api.EventCreate = &Recording::EventCreate;
+  api.EventDestroy = &Recording::EventDestroy;
+  api.LaunchKernel = &Recording::LaunchKernel;
+  api.name = "recording";
+  return api;
+}
+
+}  // namespace
+
+const DriverApi& NullDriver() {
+  static const DriverApi api = MakeNullTable();
+  return api;
+}
+
+const DriverApi& RecordingDriver() {
+  static const DriverApi api = MakeRecordingTable();
+  return api;
+}
+
+std::vector<RecordedLaunch> TakeRecordedLaunches() {
+  std::lock_guard<std::mutex> lock(TheRecord().mutex);
+  return std::exchange(TheRecord().launches, {});
+}
+
+RecordedObjects CountRecordedObjects() {
+  Record& record = TheRecord();
+  std::lock_guard<std::mutex> lock(record.mutex);
+  const auto size = [](const auto& live) { return static_cast<int64_t>(live.size()); };
+  return {.retained_contexts = record.retained_contexts,
+          .modules = size(record.modules),
+          .streams = size(record.streams),
+          .events = size(record.events),
+          .allocations = size(record.allocations),
+          .host_allocations = size(record.host_allocations)};
+}
+
+}  // namespace slipway

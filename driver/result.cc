@@ -1,0 +1,104 @@
+#include "driver/result.h"
+
+#include <string>
+#include <string_view>
+
+#include "absl/strings/str_cat.h"
+#include "driver/as_absl.h"
+#include "slipway/device.h"
+
+namespace slipway {
+namespace {
+
+#define SLIPWAY_RESULT(result) result, #result
+// Sorted by number. ABORTED stands for work that was cut short by what a kernel or the hardware did: the context is
+// lost, and every later call on it repeats the error.
+constexpr ResultInfo kResults[] = {
+    {SLIPWAY_RESULT(CUDA_SUCCESS), "no error", absl::StatusCode::kOk},
+    {SLIPWAY_RESULT(CUDA_ERROR_INVALID_VALUE), "invalid argument", absl::StatusCode::kInvalidArgument},
+    {SLIPWAY_RESULT(CUDA_ERROR_OUT_OF_MEMORY), "out of memory", absl::StatusCode::kResourceExhausted},
+    {SLIPWAY_RESULT(CUDA_ERROR_NOT_INITIALIZED), "the driver is not initialized",
+     absl::StatusCode::kFailedPrecondition},
+    {SLIPWAY_RESULT(CUDA_ERROR_DEINITIALIZED), "the driver is shutting down", absl::StatusCode::kFailedPrecondition},
+    {SLIPWAY_RESULT(CUDA_ERROR_STUB_LIBRARY), "the driver library is a stub for linking",
+     absl::StatusCode::kFailedPrecondition},
+    {SLIPWAY_RESULT(CUDA_ERROR_DEVICE_UNAVAILABLE), "the device is busy or reserved", absl::StatusCode::kUnavailable},
+    {SLIPWAY_RESULT(CUDA_ERROR_NO_DEVICE), "no CUDA device is detected", absl::StatusCode::kNotFound},
+    {SLIPWAY_RESULT(CUDA_ERROR_INVALID_DEVICE), "invalid device ordinal", absl::StatusCode::kNotFound},
+    {SLIPWAY_RESULT(CUDA_ERROR_INVALID_IMAGE), "the module image is invalid", absl::StatusCode::kInvalidArgument},
+    {SLIPWAY_RESULT(CUDA_ERROR_INVALID_CONTEXT), "no context or an invalid one is current",
+     absl::StatusCode::kFailedPrecondition},
+    {SLIPWAY_RESULT(CUDA_ERROR_NO_BINARY_FOR_GPU), "the module has no code for this device",
+     absl::StatusCode::kInvalidArgument},
+    {SLIPWAY_RESULT(CUDA_ERROR_ECC_UNCORRECTABLE), "uncorrectable memory error", absl::StatusCode::kDataLoss},
+    {SLIPWAY_RESULT(CUDA_ERROR_INVALID_PTX), "the PTX does not compile", absl::StatusCode::kInvalidArgument},
+    {SLIPWAY_RESULT(CUDA_ERROR_JIT_COMPILER_NOT_FOUND), "the driver's PTX compiler library is not installed",
+     absl::StatusCode::kFailedPrecondition},
+    {SLIPWAY_RESULT(CUDA_ERROR_UNSUPPORTED_PTX_VERSION), "the PTX version is newer than the driver",
+     absl::StatusCode::kUnimplemented},
+    {SLIPWAY_RESULT(CUDA_ERROR_INVALID_SOURCE), "the kernel source is invalid", absl::StatusCode::kInvalidArgument},
+    {SLIPWAY_RESULT(CUDA_ERROR_FILE_NOT_FOUND), "file not found", absl::StatusCode::kNotFound},
+    {SLIPWAY_RESULT(CUDA_ERROR_OPERATING_SYSTEM), "an operating system call failed", absl::StatusCode::kInternal},
+    {SLIPWAY_RESULT(CUDA_ERROR_INVALID_HANDLE), "invalid handle", absl::StatusCode::kInvalidArgument},
+    {SLIPWAY_RESULT(CUDA_ERROR_ILLEGAL_STATE), "an object is not in a state that allows this",
+     absl::StatusCode::kFailedPrecondition},
+    {SLIPWAY_RESULT(CUDA_ERROR_NOT_FOUND), "named symbol not found", absl::StatusCode::kNotFound},
+    {SLIPWAY_RESULT(CUDA_ERROR_NOT_READY), "not finished yet", absl::StatusCode::kUnavailable},
+    {SLIPWAY_RESULT(CUDA_ERROR_ILLEGAL_ADDRESS), "a kernel accessed an illegal address", absl::StatusCode::kAborted},
+    {SLIPWAY_RESULT(CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES), "too many resources requested for launch",
+     absl::StatusCode::kResourceExhausted},
+    {SLIPWAY_RESULT(CUDA_ERROR_LAUNCH_TIMEOUT), "a kernel ran too long and was stopped",
+     absl::StatusCode::kDeadlineExceeded},
+    {SLIPWAY_RESULT(CUDA_ERROR_PRIMARY_CONTEXT_ACTIVE), "the primary context is in use",
+     absl::StatusCode::kFailedPrecondition},
+    {SLIPWAY_RESULT(CUDA_ERROR_CONTEXT_IS_DESTROYED), "the context was destroyed",
+     absl::StatusCode::kFailedPrecondition},
+    {SLIPWAY_RESULT(CUDA_ERROR_ASSERT), "an assertion failed in a kernel", absl::StatusCode::kAborted},
+    {SLIPWAY_RESULT(CUDA_ERROR_HARDWARE_STACK_ERROR), "a kernel overran its call stack", absl::StatusCode::kAborted},
+    {SLIPWAY_RESULT(CUDA_ERROR_ILLEGAL_INSTRUCTION), "a kernel ran an illegal instruction", absl::StatusCode::kAborted},
+    {SLIPWAY_RESULT(CUDA_ERROR_MISALIGNED_ADDRESS), "a kernel accessed a misaligned address",
+     absl::StatusCode::kAborted},
+    {SLIPWAY_RESULT(CUDA_ERROR_INVALID_ADDRESS_SPACE), "a kernel accessed an address in the wrong space",
+     absl::StatusCode::kAborted},
+    {SLIPWAY_RESULT(CUDA_ERROR_INVALID_PC), "a kernel jumped to an invalid address", absl::StatusCode::kAborted},
+    {SLIPWAY_RESULT(CUDA_ERROR_LAUNCH_FAILED), "a kernel failed while it ran", absl::StatusCode::kAborted},
+    {SLIPWAY_RESULT(CUDA_ERROR_NOT_PERMITTED), "operation not permitted", absl::StatusCode::kPermissionDenied},
+    {SLIPWAY_RESULT(CUDA_ERROR_NOT_SUPPORTED), "operation not supported", absl::StatusCode::kUnimplemented},
+    {SLIPWAY_RESULT(CUDA_ERROR_SYSTEM_NOT_READY), "the system is not ready to use CUDA",
+     absl::StatusCode::kUnavailable},
+    {SLIPWAY_RESULT(CUDA_ERROR_SYSTEM_DRIVER_MISMATCH), "the kernel module and the driver library do not match",
+     absl::StatusCode::kFailedPrecondition},
+    {SLIPWAY_RESULT(CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE), "forward compatibility is not supported on this device",
+     absl::StatusCode::kFailedPrecondition},
+    {SLIPWAY_RESULT(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED), "not allowed while a stream is being captured",
+     absl::StatusCode::kFailedPrecondition},
+    {SLIPWAY_RESULT(CUDA_ERROR_UNKNOWN), "unknown error", absl::StatusCode::kUnknown},
+};
+#undef SLIPWAY_RESULT
+
+}  // namespace
+
+const ResultInfo* FindResult(CUresult result) {
+  for (const ResultInfo& info : kResults) {
+    if (info.result == result) return &info;
+  }
+  return nullptr;
+}
+
+absl::Status DriverStatus(const DriverApi& api, CUresult result, std::string_view what) {
+  if (result == CUDA_SUCCESS) return absl::OkStatus();
+  const ResultInfo* info = FindResult(result);
+  // The driver's own words come first: it knows codes newer than our table.
+  const char* name = nullptr;
+  const char* text = nullptr;
+  if (api.GetErrorName == nullptr || api.GetErrorName(result, &name) != CUDA_SUCCESS || name == nullptr) {
+    name = info != nullptr ? info->name : "unlisted CUDA error";
+  }
+  if (api.GetErrorString == nullptr || api.GetErrorString(result, &text) != CUDA_SUCCESS || text == nullptr) {
+    text = info != nullptr ? info->text : "the driver has no text for it";
+  }
+  return absl::Status(info != nullptr ? info->code : absl::StatusCode::kUnknown,
+                      absl::StrCat(AsAbsl(what), ": ", name, " (", static_cast<int>(result), "): ", text));
+}
+
+}  // namespace slipway
