@@ -16,6 +16,12 @@
 // value; Apply() gives it the type of the other operands by the rules of docs/semantics.md (one that does not fit is an
 // error; in comparisons it makes the result constant). An operator on literals alone gives a literal. Where a literal
 // meets nothing it is int64, float64 or bool.
+//
+// Constants take no room until an instruction uses them: their ids are the Builder's own (with the top bit set), and
+// each use writes a kConst before the instruction. So a folded expression leaves nothing behind.
+//
+// Scope: a value made inside a block (If, For, While) can be used there and in blocks inside it; elsewhere it is an
+// error that asks for a variable. Blocks nest at most kMaxDepth deep and a kernel has at most kMaxInstructions.
 #ifndef SLIPWAY_JIT_BUILDER_H_
 #define SLIPWAY_JIT_BUILDER_H_
 
@@ -25,6 +31,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "jit/ir.h"
 
@@ -54,8 +61,8 @@ class Builder {
   ValueId Constant(DType dtype, uint64_t bits);  // Bits zero-extended from the dtype's width.
   ValueId Scalar(ParamId param);
   ValueId Special(SpecialRegister reg);
-  ValueId GlobalIndex(
-      DType dtype);  // block.x * block_dim.x + thread.x in kInt32 or kInt64, without overflow in kInt64.
+  // block.x * block_dim.x + thread.x in kInt32 or kInt64, without overflow in kInt64.
+  ValueId GlobalIndex(DType dtype);
   ValueId Shape(ParamId array, int dimension);
   ValueId Load(ParamId array, absl::Span<const ValueId> indices);
   ValueId Load(ParamId array, std::initializer_list<ValueId> indices);
@@ -63,7 +70,7 @@ class Builder {
   // An operator of the semantics table on operands of any mix of types: promotes, folds constants, inserts casts.
   ValueId Apply(Op op, absl::Span<const ValueId> operands);
   ValueId Apply(Op op, std::initializer_list<ValueId> operands);
-  // An explicit cast, any numeric type to any other, by the rules of docs/semantics.md.
+  // An explicit cast, any numeric type to any other, by the rules of docs/semantics.md. Of a literal: a typed constant.
   ValueId Cast(DType dtype, ValueId value);
   // The conversion of a final store or assignment into something declared: widening, within one kind, or integer to
   // float; anything else (float to integer, int to bool, ...) is an error that asks for a cast. `what` names the
@@ -102,11 +109,54 @@ class Builder {
   absl::StatusOr<Kernel> Finish() &&;
 
  private:
+  struct ConstantValue {
+    DType type;
+    bool literal;
+    uint64_t bits;
+  };
+  // An open block and what it belongs to.
+  enum class Region : uint8_t { kBody, kThen, kElse, kFor, kWhileCondition, kWhileBody };
+  struct OpenBlock {
+    Region region;
+    BlockId block;
+    ValueId owner;  // The kIf, kFor or kWhile.
+  };
+
+  ValueId Emit(Op op, DType type, absl::Span<const ValueId> operands, uint64_t imm = 0, uint32_t imm2 = 0);
+  ValueId AddConstant(DType type, uint64_t bits, bool literal);
+  const ConstantValue* AsConstant(ValueId value) const;
+  ValueId Materialize(ValueId value);
+  bool CheckOperands(absl::Span<const ValueId> operands);
+  std::string DescribeValue(ValueId value) const;
+
+  ValueId Adopt(ValueId literal, DType dtype, absl::string_view context);
+  DType CommonType(absl::Span<const ValueId> operands, const std::string& what);
+  ValueId Operate(Op op, DType operation, absl::Span<const ValueId> operands, bool literal);
+  ValueId ApplyCompare(Op op, ValueId a, ValueId b);
+  ValueId CompareWithLiteral(Op op, ValueId a, ValueId b, bool literal_first, bool* done);
+  ValueId ApplyShift(Op op, ValueId value, ValueId count);
+  ValueId ApplySelect(absl::Span<const ValueId> operands);
+  ValueId ExpandFloorDivision(Op op, ValueId a, ValueId b);
+  ValueId NegateLiteral(ValueId value);
+
+  bool CheckParam(ParamId param, ParamKind kind, const char* what);
+  bool CheckIndices(ParamId array, absl::Span<const ValueId> indices, std::vector<ValueId>* operands);
+  bool CheckCondition(ValueId condition, const char* what);
+  BlockId OpenRegion(Region region, ValueId owner);
+  bool CloseRegion(Region region, const char* call);
+
   Kernel kernel_;
   Location location_;
   absl::Status status_;
-  // The owner of this file completes the private part.
+  std::vector<ConstantValue> constants_;
+  std::vector<BlockId> block_of_;       // Of each instruction.
+  std::vector<uint8_t> block_is_open_;  // Of each block.
+  std::vector<OpenBlock> open_;
 };
+
+// Formulas of a hundred thousand operators are fine; these stop what would exhaust the compiler behind.
+inline constexpr int kMaxDepth = 256;
+inline constexpr uint32_t kMaxInstructions = uint32_t{1} << 22;
 
 }  // namespace slipway::ir
 

@@ -1,0 +1,427 @@
+#include "jit/builder.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "jit/fold.h"
+#include "jit/semantics.h"
+
+namespace slipway::ir {
+namespace {
+
+constexpr ValueId kConstantTag = ValueId{1} << 31;
+
+const char* KindCall(ParamKind kind) { return kind == ParamKind::kArray ? "an array" : "a scalar"; }
+
+// What a user's kernel may be called: the name of a PTX entry that every assembler takes.
+bool IsIdentifier(std::string_view name) {
+  if (name.empty() || name.size() > 200) return false;
+  for (size_t i = 0; i < name.size(); ++i) {
+    const char c = name[i];
+    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+    if (!letter && !(i > 0 && c >= '0' && c <= '9')) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Builder::Builder(std::string name) {
+  if (!IsIdentifier(name)) {
+    Fail(absl::InvalidArgumentError(absl::StrCat(
+        "kernel name '", name.substr(0, 64),
+        "' is not an identifier: letters, digits and '_', not starting with a digit, at most 200 characters")));
+  }
+  kernel_.name = std::move(name);
+  OpenRegion(Region::kBody, kNone);
+}
+
+void Builder::Fail(absl::Status status) {
+  if (status_.ok()) status_ = std::move(status);
+}
+
+ParamId Builder::AddArray(ParamSpec spec) {
+  if (spec.rank < 0 || spec.rank > kMaxRank) {
+    Fail(absl::InvalidArgumentError(
+        absl::StrFormat("array '%s' has rank %d; ranks 0 to %d are possible", spec.name, spec.rank, kMaxRank)));
+  }
+  if (spec.dtype == DType::kVoid) {
+    Fail(absl::InvalidArgumentError(absl::StrCat("array '", spec.name, "' has no element type")));
+  }
+  spec.kind = ParamKind::kArray;
+  kernel_.params.push_back(std::move(spec));
+  return static_cast<ParamId>(kernel_.params.size() - 1);
+}
+
+ParamId Builder::AddScalar(std::string name, DType dtype) {
+  if (dtype == DType::kVoid) Fail(absl::InvalidArgumentError(absl::StrCat("scalar '", name, "' has no type")));
+  kernel_.params.push_back({.name = std::move(name), .kind = ParamKind::kScalar, .dtype = dtype});
+  return static_cast<ParamId>(kernel_.params.size() - 1);
+}
+
+// Values.
+
+const Builder::ConstantValue* Builder::AsConstant(ValueId value) const {
+  if (value == kNone || (value & kConstantTag) == 0) return nullptr;
+  const uint32_t index = value & ~kConstantTag;
+  return index < constants_.size() ? &constants_[index] : nullptr;
+}
+
+ValueId Builder::AddConstant(DType type, uint64_t bits, bool literal) {
+  if (!status_.ok()) return kNone;
+  if (constants_.size() >= kMaxInstructions) {
+    Fail(absl::ResourceExhaustedError(absl::StrCat("kernel '", kernel_.name, "' has more than ", kMaxInstructions,
+                                                   " constants; split it into several kernels")));
+    return kNone;
+  }
+  constants_.push_back({type, literal, bits});
+  return kConstantTag | static_cast<ValueId>(constants_.size() - 1);
+}
+
+DType Builder::TypeOf(ValueId value) const {
+  if (const ConstantValue* constant = AsConstant(value)) return constant->type;
+  return value < kernel_.insts.size() ? kernel_.insts[value].type : DType::kVoid;
+}
+bool Builder::IsLiteral(ValueId value) const {
+  const ConstantValue* constant = AsConstant(value);
+  return constant != nullptr && constant->literal;
+}
+bool Builder::IsConstant(ValueId value) const { return AsConstant(value) != nullptr; }
+
+ValueId Builder::Literal(int64_t value) { return AddConstant(DType::kInt64, static_cast<uint64_t>(value), true); }
+ValueId Builder::Literal(uint64_t value) {
+  return AddConstant(value <= INT64_MAX ? DType::kInt64 : DType::kUInt64, value, true);
+}
+ValueId Builder::Literal(double value) {
+  return AddConstant(DType::kFloat64, FloatToBits(DType::kFloat64, value), true);
+}
+ValueId Builder::Literal(bool value) { return AddConstant(DType::kBool, value ? 1 : 0, true); }
+
+ValueId Builder::Constant(DType dtype, uint64_t bits) {
+  if (dtype == DType::kVoid || IsComplex(dtype)) {
+    Fail(absl::UnimplementedError(
+        absl::StrCat("constants of type ", std::string(Name(dtype)), " are not available yet")));
+    return kNone;
+  }
+  return AddConstant(dtype, bits & WidthMask(dtype), false);
+}
+
+std::string Builder::DescribeValue(ValueId value) const {
+  const ConstantValue* constant = AsConstant(value);
+  if (constant == nullptr || !constant->literal) return std::string(Name(TypeOf(value)));
+  switch (constant->type) {
+    case DType::kBool:
+      return constant->bits != 0 ? "literal true" : "literal false";
+    case DType::kInt64:
+      return absl::StrCat("literal ", static_cast<int64_t>(constant->bits));
+    case DType::kUInt64:
+      return absl::StrCat("literal ", constant->bits);
+    default:
+      return absl::StrFormat("literal %.17g", FloatFromBits(DType::kFloat64, constant->bits));
+  }
+}
+
+ValueId Builder::Emit(Op op, DType type, absl::Span<const ValueId> operands, uint64_t imm, uint32_t imm2) {
+  if (!status_.ok()) return kNone;
+  if (kernel_.insts.size() + operands.size() >= kMaxInstructions) {
+    Fail(absl::ResourceExhaustedError(absl::StrCat("kernel '", kernel_.name, "' has more than ", kMaxInstructions,
+                                                   " instructions; split it into several kernels")));
+    return kNone;
+  }
+  const uint32_t first = static_cast<uint32_t>(kernel_.operands.size());
+  if (op != Op::kConst) {
+    kernel_.operands.insert(kernel_.operands.end(), operands.begin(), operands.end());
+    for (size_t i = 0; i < operands.size(); ++i) {
+      const ValueId value = Materialize(operands[i]);
+      kernel_.operands[first + i] = value;
+    }
+  }
+  Inst inst;
+  inst.op = op;
+  inst.type = type;
+  inst.num_operands = static_cast<uint16_t>(operands.size());
+  inst.first_operand = first;
+  inst.imm = imm;
+  inst.imm2 = imm2;
+  inst.location = location_;
+  const ValueId id = static_cast<ValueId>(kernel_.insts.size());
+  kernel_.insts.push_back(inst);
+  kernel_.blocks[open_.back().block].push_back(id);
+  block_of_.push_back(open_.back().block);
+  return id;
+}
+
+ValueId Builder::Materialize(ValueId value) {
+  const ConstantValue* constant = AsConstant(value);
+  if (constant == nullptr) return value;
+  return Emit(Op::kConst, constant->type, {}, constant->bits);
+}
+
+// Whether all operands may be used here. kNone stands for a value whose making failed: quiet, the error is known.
+bool Builder::CheckOperands(absl::Span<const ValueId> operands) {
+  if (!status_.ok()) return false;
+  for (ValueId value : operands) {
+    if (AsConstant(value) != nullptr) continue;
+    if (value == kNone || value >= kernel_.insts.size()) {
+      Fail(absl::InvalidArgumentError(
+          "a value that does not exist in this kernel is used: it was made by another kernel, or never"));
+      return false;
+    }
+    if (kernel_.insts[value].type == DType::kVoid) {
+      Fail(absl::InvalidArgumentError("a statement is used as a value"));
+      return false;
+    }
+    if (!block_is_open_[block_of_[value]]) {
+      Fail(absl::InvalidArgumentError(
+          "a value made inside an if, a loop's condition or a loop's body is used outside of it; carry it out in a "
+          "variable"));
+      return false;
+    }
+  }
+  return true;
+}
+
+bool Builder::CheckParam(ParamId param, ParamKind kind, const char* what) {
+  if (!status_.ok()) return false;
+  if (param >= kernel_.params.size()) {
+    Fail(absl::InvalidArgumentError(absl::StrCat(what, ": there is no parameter #", param)));
+    return false;
+  }
+  if (kernel_.params[param].kind != kind) {
+    Fail(absl::InvalidArgumentError(
+        absl::StrCat(what, ": parameter '", kernel_.params[param].name, "' is not ", KindCall(kind))));
+    return false;
+  }
+  return true;
+}
+
+ValueId Builder::Scalar(ParamId param) {
+  if (!CheckParam(param, ParamKind::kScalar, "scalar")) return kNone;
+  return Emit(Op::kScalarParam, kernel_.params[param].dtype, {}, param);
+}
+
+ValueId Builder::Special(SpecialRegister reg) {
+  return Emit(Op::kSpecial, DType::kUInt32, {}, static_cast<uint64_t>(reg));
+}
+
+ValueId Builder::GlobalIndex(DType dtype) {
+  if (dtype != DType::kInt32 && dtype != DType::kInt64) {
+    Fail(
+        absl::InvalidArgumentError(absl::StrCat("the global index is int32 or int64, not ", std::string(Name(dtype)))));
+    return kNone;
+  }
+  const ValueId block = Cast(dtype, Special(SpecialRegister::kBlockX));
+  const ValueId block_dim = Cast(dtype, Special(SpecialRegister::kBlockDimX));
+  const ValueId thread = Cast(dtype, Special(SpecialRegister::kThreadX));
+  return Apply(Op::kAdd, {Apply(Op::kMul, {block, block_dim}), thread});
+}
+
+ValueId Builder::Shape(ParamId array, int dimension) {
+  if (!CheckParam(array, ParamKind::kArray, "shape")) return kNone;
+  const ParamSpec& param = kernel_.params[array];
+  if (dimension < 0 || dimension >= param.rank) {
+    Fail(
+        absl::OutOfRangeError(absl::StrFormat("shape of '%s': dimension %d of an array of rank %d; dimensions count "
+                                              "from 0",
+                                              param.name, dimension, param.rank)));
+    return kNone;
+  }
+  return Emit(Op::kShape, DType::kInt64, {}, array, static_cast<uint32_t>(dimension));
+}
+
+bool Builder::CheckIndices(ParamId array, absl::Span<const ValueId> indices, std::vector<ValueId>* operands) {
+  const ParamSpec& param = kernel_.params[array];
+  if (!CheckOperands(indices)) return false;
+  if (indices.size() != static_cast<size_t>(param.rank)) {
+    Fail(absl::InvalidArgumentError(absl::StrFormat("'%s' has rank %d and takes %d ind%s, not %d", param.name,
+                                                    param.rank, param.rank, param.rank == 1 ? "ex" : "ices",
+                                                    indices.size())));
+    return false;
+  }
+  for (size_t i = 0; i < indices.size(); ++i) {
+    if (!IsInteger(TypeOf(indices[i]))) {
+      Fail(absl::InvalidArgumentError(absl::StrFormat("index %d of '%s' is %s; an integer is wanted: cast it to int64",
+                                                      i, param.name, DescribeValue(indices[i]))));
+      return false;
+    }
+    operands->push_back(indices[i]);
+  }
+  return true;
+}
+
+ValueId Builder::Load(ParamId array, std::initializer_list<ValueId> indices) {
+  return Load(array, absl::MakeConstSpan(indices.begin(), indices.size()));
+}
+ValueId Builder::Load(ParamId array, absl::Span<const ValueId> indices) {
+  std::vector<ValueId> operands;
+  if (!CheckParam(array, ParamKind::kArray, "load") || !CheckIndices(array, indices, &operands)) return kNone;
+  return Emit(Op::kLoad, kernel_.params[array].dtype, operands, array);
+}
+
+void Builder::Store(ParamId array, std::initializer_list<ValueId> indices, ValueId value) {
+  Store(array, absl::MakeConstSpan(indices.begin(), indices.size()), value);
+}
+void Builder::Store(ParamId array, absl::Span<const ValueId> indices, ValueId value) {
+  std::vector<ValueId> operands;
+  if (!CheckParam(array, ParamKind::kArray, "store") || !CheckIndices(array, indices, &operands)) return;
+  const ParamSpec& param = kernel_.params[array];
+  if (param.read_only) {
+    Fail(absl::InvalidArgumentError(absl::StrCat("'", param.name, "' is read-only and cannot be written")));
+    return;
+  }
+  operands.push_back(ConvertForStore(param.dtype, value, absl::StrCat("'", param.name, "'")));
+  if (status_.ok()) Emit(Op::kStore, DType::kVoid, operands, array);
+}
+
+ValueId Builder::AtomicAdd(ParamId array, absl::Span<const ValueId> indices, ValueId value) {
+  std::vector<ValueId> operands;
+  if (!CheckParam(array, ParamKind::kArray, "atomic add") || !CheckIndices(array, indices, &operands)) return kNone;
+  const ParamSpec& param = kernel_.params[array];
+  if (param.read_only) {
+    Fail(absl::InvalidArgumentError(absl::StrCat("'", param.name, "' is read-only and cannot be added to")));
+    return kNone;
+  }
+  if (!Contains(kAtomicAddTypes, param.dtype)) {
+    Fail(absl::UnimplementedError(absl::StrCat(
+        "atomic add on '", param.name, "' of ", std::string(Name(param.dtype)),
+        ": the types that can be added to atomically are int32, int64, uint32, uint64, float32 and float64")));
+    return kNone;
+  }
+  operands.push_back(ConvertForStore(param.dtype, value, absl::StrCat("'", param.name, "'")));
+  return status_.ok() ? Emit(Op::kAtomicAdd, param.dtype, operands, array) : kNone;
+}
+
+void Builder::Return() { Emit(Op::kReturn, DType::kVoid, {}); }
+
+// Variables.
+
+VarId Builder::NewVar(std::string name, DType dtype, ValueId initial) {
+  const VarId var = static_cast<VarId>(kernel_.vars.size());
+  kernel_.vars.push_back({std::move(name), dtype == DType::kVoid ? TypeOf(initial) : dtype});
+  if (CheckOperands({initial})) Write(var, initial);
+  return var;
+}
+ValueId Builder::Read(VarId var) {
+  if (!status_.ok()) return kNone;
+  if (var >= kernel_.vars.size()) {
+    Fail(absl::InvalidArgumentError(absl::StrCat("there is no variable #", var)));
+    return kNone;
+  }
+  return Emit(Op::kReadVar, kernel_.vars[var].type, {}, var);
+}
+void Builder::Write(VarId var, ValueId value) {
+  if (!status_.ok()) return;
+  if (var >= kernel_.vars.size()) {
+    Fail(absl::InvalidArgumentError(absl::StrCat("there is no variable #", var)));
+    return;
+  }
+  const ValueId converted =
+      ConvertForStore(kernel_.vars[var].type, value, absl::StrCat("variable '", kernel_.vars[var].name, "'"));
+  if (status_.ok()) Emit(Op::kWriteVar, DType::kVoid, {converted}, var);
+}
+
+// Control flow.
+
+BlockId Builder::OpenRegion(Region region, ValueId owner) {
+  const BlockId block = static_cast<BlockId>(kernel_.blocks.size());
+  if (open_.size() > kMaxDepth) {
+    Fail(absl::ResourceExhaustedError(absl::StrCat("if, for and while nest more than ", kMaxDepth, " deep")));
+  }
+  kernel_.blocks.emplace_back();
+  block_is_open_.push_back(1);
+  open_.push_back({region, block, owner});
+  return block;
+}
+
+bool Builder::CloseRegion(Region region, const char* call) {
+  if (!status_.ok()) return false;
+  if (open_.back().region != region) {
+    Fail(absl::FailedPreconditionError(absl::StrCat(call, " does not close the innermost open block")));
+    return false;
+  }
+  block_is_open_[open_.back().block] = 0;
+  open_.pop_back();
+  return true;
+}
+
+bool Builder::CheckCondition(ValueId condition, const char* what) {
+  if (!CheckOperands({condition})) return false;
+  if (TypeOf(condition) != DType::kBool) {
+    Fail(absl::InvalidArgumentError(absl::StrCat("the condition of ", what, " is ", DescribeValue(condition),
+                                                 "; a bool is wanted: compare it with 0")));
+    return false;
+  }
+  return true;
+}
+
+void Builder::BeginIf(ValueId condition) {
+  if (!CheckCondition(condition, "an if")) return;
+  const ValueId owner = Emit(Op::kIf, DType::kVoid, {condition});
+  if (!status_.ok()) return;
+  const BlockId then_block = OpenRegion(Region::kThen, owner);
+  kernel_.insts[owner].blocks[0] = then_block;
+}
+void Builder::BeginElse() {
+  const ValueId owner = open_.back().owner;
+  if (!CloseRegion(Region::kThen, "else")) return;
+  const BlockId else_block = OpenRegion(Region::kElse, owner);
+  kernel_.insts[owner].blocks[1] = else_block;
+}
+void Builder::EndIf() {
+  if (!status_.ok()) return;
+  if (open_.back().region == Region::kThen) BeginElse();  // Every kIf has both blocks.
+  CloseRegion(Region::kElse, "the end of an if");
+}
+
+ValueId Builder::BeginFor(std::string name, DType dtype, ValueId begin, ValueId end, ValueId step) {
+  if (!CheckOperands({begin, end, step})) return kNone;
+  if (!IsInteger(dtype)) {
+    Fail(absl::InvalidArgumentError(
+        absl::StrCat("loop variable '", name, "' is ", std::string(Name(dtype)), "; loops count in integers")));
+    return kNone;
+  }
+  const std::string what = absl::StrCat("loop variable '", name, "'");
+  const ValueId operands[] = {ConvertForStore(dtype, begin, what), ConvertForStore(dtype, end, what),
+                              ConvertForStore(dtype, step, what)};
+  if (!status_.ok()) return kNone;
+  const VarId var = static_cast<VarId>(kernel_.vars.size());
+  kernel_.vars.push_back({std::move(name), dtype});
+  const ValueId owner = Emit(Op::kFor, DType::kVoid, operands, var);
+  if (!status_.ok()) return kNone;
+  const BlockId body = OpenRegion(Region::kFor, owner);
+  kernel_.insts[owner].blocks[0] = body;
+  return Read(var);
+}
+void Builder::EndFor() { CloseRegion(Region::kFor, "the end of a for"); }
+
+void Builder::BeginWhile() {
+  if (!status_.ok()) return;
+  const ValueId owner = Emit(Op::kWhile, DType::kVoid, {});
+  if (!status_.ok()) return;
+  const BlockId condition = OpenRegion(Region::kWhileCondition, owner);
+  kernel_.insts[owner].blocks[0] = condition;
+}
+void Builder::WhileCondition(ValueId condition) {
+  if (!CheckCondition(condition, "a while")) return;
+  const ValueId owner = open_.back().owner;
+  if (open_.back().region == Region::kWhileCondition) Emit(Op::kYield, DType::kVoid, {condition});
+  if (!CloseRegion(Region::kWhileCondition, "the condition of a while")) return;
+  const BlockId body = OpenRegion(Region::kWhileBody, owner);
+  kernel_.insts[owner].blocks[1] = body;
+}
+void Builder::EndWhile() { CloseRegion(Region::kWhileBody, "the end of a while"); }
+
+absl::StatusOr<Kernel> Builder::Finish() && {
+  if (status_.ok() && open_.size() != 1) {
+    Fail(absl::FailedPreconditionError(
+        absl::StrCat("kernel '", kernel_.name, "': ", open_.size() - 1, " open block(s) were not ended")));
+  }
+  if (!status_.ok()) return status_;
+  if (absl::Status verified = Verify(kernel_); !verified.ok()) return verified;
+  return std::move(kernel_);
+}
+
+}  // namespace slipway::ir

@@ -1,0 +1,73 @@
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "jit/ir.h"
+#include "jit/walk.h"
+#include "llvm/Support/xxhash.h"
+
+namespace slipway::ir {
+namespace {
+
+// Changed whenever the meaning of what is hashed changes, so that entries of older versions in a disk cache are not
+// met.
+constexpr uint64_t kVersion = 1;
+
+// What is hashed, as words: fixed-size fields and strings that carry their length, so that no two kernels give the same
+// sequence.
+class Words {
+ public:
+  void Add(uint64_t word) { words_.push_back(word); }
+  void Add(const std::string& text) {
+    Add(text.size());
+    for (size_t i = 0; i < text.size(); i += 8) {
+      uint64_t word = 0;
+      std::memcpy(&word, text.data() + i, std::min<size_t>(8, text.size() - i));
+      Add(word);
+    }
+  }
+  StructuralHash Hash() const {
+    const auto* bytes = reinterpret_cast<const uint8_t*>(words_.data());
+    const llvm::XXH128_hash_t hash = llvm::xxh3_128bits(llvm::ArrayRef<uint8_t>(bytes, 8 * words_.size()));
+    return {hash.low64, hash.high64};
+  }
+
+ private:
+  std::vector<uint64_t> words_;
+};
+
+}  // namespace
+
+StructuralHash Hash(const Kernel& kernel) {
+  Words words;
+  words.Add(kVersion);
+  words.Add(kernel.name);
+  words.Add(kernel.params.size());
+  for (const ParamSpec& param : kernel.params) {
+    words.Add(param.name);
+    words.Add(static_cast<uint64_t>(param.kind) | static_cast<uint64_t>(param.dtype) << 8 |
+              static_cast<uint64_t>(param.rank) << 16 | static_cast<uint64_t>(param.layout) << 24 |
+              static_cast<uint64_t>(param.index) << 32 | static_cast<uint64_t>(param.read_only) << 40);
+  }
+  words.Add(kernel.vars.size());
+  for (const Variable& var : kernel.vars) words.Add(static_cast<uint64_t>(var.type));
+  // Values are numbered in textual order, so that instructions that no block holds do not count.
+  std::vector<uint32_t> number(kernel.insts.size(), kNone);
+  uint32_t next = 0;
+  constexpr uint64_t kEnter = 0xfe, kLeave = 0xff;  // No Op has these numbers.
+  Walk(
+      kernel, [&](ValueId, int which) { words.Add(kEnter | static_cast<uint64_t>(which) << 8); },
+      [&](ValueId id) {
+        const Inst& inst = kernel.insts[id];
+        number[id] = next++;
+        words.Add(static_cast<uint64_t>(inst.op) | static_cast<uint64_t>(inst.type) << 8 |
+                  static_cast<uint64_t>(inst.num_operands) << 16 | static_cast<uint64_t>(inst.imm2) << 32);
+        words.Add(inst.imm);
+        for (ValueId operand : kernel.OperandsOf(inst)) words.Add(number[operand]);
+      },
+      [&](ValueId, int) { words.Add(kLeave); });
+  return words.Hash();
+}
+
+}  // namespace slipway::ir

@@ -1,0 +1,161 @@
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "jit/fold.h"
+#include "jit/ir.h"
+#include "jit/semantics.h"
+#include "jit/walk.h"
+
+namespace slipway::ir {
+namespace {
+
+std::string ParamName(const Kernel& kernel, uint64_t index) {
+  return index < kernel.params.size() ? kernel.params[index].name : absl::StrCat("param#", index);
+}
+
+// Shortest decimal form that reads back as the same number; independent of the locale, as all of Abseil's.
+std::string FloatText(DType type, uint64_t bits) {
+  const double value = FloatFromBits(type, bits);
+  for (int digits = 1; digits <= 17; ++digits) {
+    std::string text = absl::StrFormat("%.*g", digits, value);
+    double read = 0;
+    if (absl::SimpleAtod(text, &read) && FloatToBits(type, read) == bits) {
+      if (text.find_first_of(".en") == std::string::npos) text += ".0";
+      return text;
+    }
+  }
+  return absl::StrFormat("0x%x", bits);  // A NaN.
+}
+
+std::string ConstantText(DType type, uint64_t bits) {
+  std::string text;
+  if (type == DType::kBool) return bits != 0 ? "true" : "false";
+  if (IsFloat(type)) {
+    text = FloatText(type, bits);
+  } else if (IsSignedInteger(type)) {
+    text = absl::StrCat(SignedFromBits(type, bits));
+  } else {
+    text = absl::StrCat(bits);
+  }
+  return absl::StrCat(text, ":", std::string(ShortName(type)));
+}
+
+class Printer {
+ public:
+  explicit Printer(const Kernel& kernel) : kernel_(kernel), number_(kernel.insts.size(), kNone) {}
+
+  std::string Print() {
+    absl::StrAppend(&out_, "kernel ", kernel_.name, "(");
+    for (size_t i = 0; i < kernel_.params.size(); ++i) {
+      absl::StrAppend(&out_, i == 0 ? "" : ", ", Describe(kernel_.params[i]));
+    }
+    absl::StrAppend(&out_, ") {\n");
+    Walk(
+        kernel_, [this](ValueId owner, int which) { Enter(owner, which); }, [this](ValueId id) { Instruction(id); },
+        [this](ValueId owner, int which) { Leave(owner, which); });
+    absl::StrAppend(&out_, "}\n");
+    return std::move(out_);
+  }
+
+ private:
+  std::string Indent() const { return std::string(2 * depth_, ' '); }
+
+  std::string Variable(uint64_t var) const {
+    const std::string& name = var < kernel_.vars.size() ? kernel_.vars[var].name : "";
+    return absl::StrCat("$", var, name.empty() ? "" : ".", name);
+  }
+
+  std::string Operand(ValueId value) const {
+    const Inst& inst = kernel_.insts[value];
+    if (inst.op == Op::kConst) return ConstantText(inst.type, inst.imm);  // Where it is used, not on a line of its own.
+    return absl::StrCat("%", number_[value]);
+  }
+
+  std::string Operands(const Inst& inst, size_t from, size_t to) const {
+    std::string text;
+    for (size_t i = from; i < to; ++i) {
+      absl::StrAppend(&text, i == from ? "" : ", ", Operand(kernel_.OperandsOf(inst)[i]));
+    }
+    return text;
+  }
+
+  std::string Body(const Inst& inst) const {
+    const size_t count = inst.num_operands;
+    if (IsOperator(inst.op)) return absl::StrCat(Name(inst.op), " ", Operands(inst, 0, count));
+    switch (inst.op) {
+      case Op::kScalarParam:
+        return absl::StrCat("scalar ", ParamName(kernel_, inst.imm));
+      case Op::kSpecial:
+        return absl::StrCat("special ", Name(static_cast<SpecialRegister>(inst.imm)));
+      case Op::kCast:
+        return absl::StrCat("cast ", Operands(inst, 0, count));
+      case Op::kShape:
+        return absl::StrCat("shape ", ParamName(kernel_, inst.imm), ".", inst.imm2);
+      case Op::kReadVar:
+        return absl::StrCat("read ", Variable(inst.imm));
+      case Op::kWriteVar:
+        return absl::StrCat("write ", Variable(inst.imm), " = ", Operands(inst, 0, count));
+      case Op::kLoad:
+        return absl::StrCat("load ", ParamName(kernel_, inst.imm), "[", Operands(inst, 0, count), "]");
+      case Op::kStore:
+      case Op::kAtomicAdd:
+        return absl::StrCat(Name(inst.op), " ", ParamName(kernel_, inst.imm), "[", Operands(inst, 0, count - 1),
+                            inst.op == Op::kStore ? "] = " : "] += ", Operands(inst, count - 1, count));
+      case Op::kIf:
+        return absl::StrCat("if ", Operands(inst, 0, count), " {");
+      case Op::kFor:
+        return absl::StrCat("for ", Variable(inst.imm), " in ", Operands(inst, 0, count), " {");
+      case Op::kWhile:
+        return "while {";
+      case Op::kYield:
+        return absl::StrCat("yield ", Operands(inst, 0, count));
+      default:
+        return Name(inst.op);
+    }
+  }
+
+  void Instruction(ValueId id) {
+    const Inst& inst = kernel_.insts[id];
+    if (inst.op == Op::kConst) return;
+    absl::StrAppend(&out_, Indent());
+    if (inst.type != DType::kVoid) {
+      number_[id] = next_++;
+      absl::StrAppend(&out_, "%", number_[id], ":", std::string(ShortName(inst.type)), " = ");
+    }
+    absl::StrAppend(&out_, Body(inst), "\n");
+  }
+
+  void Enter(ValueId owner, int which) {
+    if (which == 1) {
+      const bool is_if = kernel_.insts[owner].op == Op::kIf;
+      // An empty else is not worth its lines.
+      if (is_if && kernel_.blocks[kernel_.insts[owner].blocks[1]].empty()) {
+        ++depth_;
+        return;
+      }
+      absl::StrAppend(&out_, Indent(), is_if ? "} else {\n" : "} do {\n");
+    }
+    ++depth_;
+  }
+  void Leave(ValueId owner, int which) {
+    --depth_;
+    if (owner == kNone) return;
+    if (which == 1 || kernel_.insts[owner].blocks[1] == kNone) absl::StrAppend(&out_, Indent(), "}\n");
+  }
+
+  const Kernel& kernel_;
+  std::vector<uint32_t> number_;  // Of each value, as printed: in textual order, constants left out.
+  uint32_t next_ = 0;
+  int depth_ = 0;
+  std::string out_;
+};
+
+}  // namespace
+
+std::string Print(const Kernel& kernel) { return Printer(kernel).Print(); }
+
+}  // namespace slipway::ir

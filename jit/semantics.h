@@ -1,0 +1,119 @@
+// The semantics table: what each operator of the kernel IR means. One row an operator, read by everything that needs to
+// know: the Builder (which types, what result), the folder (constants), the code generator (how it is lowered), the
+// verifier. docs/semantics.md says the same in words.
+//
+// In a verified kernel the operands of an operator have these types, T being "the type of the operation":
+//   OperandRule::kPromote, kFloat   all operands T
+//   OperandRule::kCompare           all operands T
+//   OperandRule::kShift             operand 0 is T, operand 1 (the count) uint32
+//   OperandRule::kSelect            operand 0 is bool, the others T
+// and its result is T or, under ResultRule::kBool, bool. OperationType() reads T off an instruction.
+#ifndef SLIPWAY_JIT_SEMANTICS_H_
+#define SLIPWAY_JIT_SEMANTICS_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "jit/ops.h"
+#include "slipway/dtype.h"
+
+namespace slipway::ir {
+
+// A set of dtypes, one bit each.
+using TypeSet = uint32_t;
+constexpr TypeSet SetOf(DType dtype) { return TypeSet{1} << static_cast<int>(dtype); }
+constexpr bool Contains(TypeSet set, DType dtype) { return (set & SetOf(dtype)) != 0; }
+inline constexpr TypeSet kBoolType = SetOf(DType::kBool);
+inline constexpr TypeSet kSignedTypes =
+    SetOf(DType::kInt8) | SetOf(DType::kInt16) | SetOf(DType::kInt32) | SetOf(DType::kInt64);
+inline constexpr TypeSet kUnsignedTypes =
+    SetOf(DType::kUInt8) | SetOf(DType::kUInt16) | SetOf(DType::kUInt32) | SetOf(DType::kUInt64);
+inline constexpr TypeSet kIntegerTypes = kSignedTypes | kUnsignedTypes;
+inline constexpr TypeSet kFloatTypes =
+    SetOf(DType::kFloat16) | SetOf(DType::kBFloat16) | SetOf(DType::kFloat32) | SetOf(DType::kFloat64);
+
+// What kAtomicAdd takes: what the hardware adds in one instruction on every target.
+inline constexpr TypeSet kAtomicAddTypes = SetOf(DType::kInt32) | SetOf(DType::kInt64) | SetOf(DType::kUInt32) |
+                                           SetOf(DType::kUInt64) | SetOf(DType::kFloat32) | SetOf(DType::kFloat64);
+
+enum class OperandRule : uint8_t {
+  kPromote,  // All operands are brought to their common type; a bool among bools becomes int32 unless bool is accepted.
+  kFloat,    // Likewise, and where no float is among them they become float64.
+  kCompare,  // Compares the numbers, whatever the types.
+  kShift,    // The result has the type of operand 0; the count may be any integer.
+  kSelect,   // Operand 0 is a bool, the others are brought to their common type.
+};
+
+enum class ResultRule : uint8_t { kOperation, kBool };
+
+// How the code generator makes an operator, for one kind of operation type. `name` is in LLVM's own words.
+enum class LowerBy : uint8_t {
+  kNone,        // Not for this kind; or the Builder writes it in other operators, so that no kernel holds it.
+  kBinary,      // LLVM binary instruction `name`: add, sub, mul, and, or, xor, fadd, fsub, fmul, fdiv.
+  kDivision,    // sdiv, udiv, srem, urem with the PTX rules: divisor 0 gives all ones, MIN / -1 wraps with remainder 0.
+  kShift,       // shl, lshr, ashr; counts of the width and more give 0, for ashr the sign.
+  kCompare,     // icmp or fcmp with predicate `name` (floats: ordered but for "une").
+  kIntrinsic,   // LLVM intrinsic `name` (llvm.sqrt, llvm.fma, ...), overloaded on the operation type, exact.
+  kMinMax,      // min or max; `name` is smin, smax, umin, umax, or for floats min, max, min.NaN, max.NaN as in PTX.
+  kNegate,      // Integers 0 - x (wrapping), floats flip the sign bit; `name` is neg or fneg.
+  kComplement,  // xor with all ones (bool: with true).
+  kIdentity,    // Operand 0 as it is.
+  kClassify,    // isnan, isinf, isfinite: by comparing |x| with infinity.
+  kConstFalse,  // A constant, for kinds where the answer cannot vary: isnan of an integer.
+  kConstTrue,
+  kSelect,
+  kLibrary,  // Math library function with stem `name`: __nv_<name>f for float32, __nv_<name> for float64.
+};
+
+struct Lowering {
+  LowerBy by = LowerBy::kNone;
+  const char* name = nullptr;
+};
+
+// Folds `type` (the type of the operation) over operand bits, each zero-extended from its type's width. False where
+// this is not folded.
+using FoldFunction = bool (*)(DType type, const uint64_t* operands, uint64_t* result);
+
+struct Semantics {
+  Op op;
+  int arity;
+  OperandRule operands;
+  ResultRule result;
+  TypeSet accepts;  // Types of the operation.
+  // Null for functions that a math library computes: folded they might differ from the device by an ulp, and a constant
+  // would no longer give what the same value gives at run time.
+  FoldFunction fold;
+  // float16 and bfloat16 are lowered as `floating` in float32, rounded once to the type.
+  Lowering signed_integer, unsigned_integer, floating, boolean;
+  const char* hint;  // How to mend an operand of a type that is not accepted; null where there is nothing to say.
+};
+
+// The row of an operator.
+const Semantics& SemanticsOf(Op op);
+
+// The column of the row that holds for an operation type.
+const Lowering& LoweringOf(Op op, DType operation_type);
+
+// The type of the operation, from an instruction's result type and the types of its operands.
+DType OperationType(Op op, DType result, absl::Span<const DType> operands);
+
+// How an operator is named in messages: "'+'", "unary '-'", "'sqrt'".
+std::string Spelling(Op op);
+
+// The operator or function of that name in the text language (neg is written with a minus); false if there is none.
+bool OpFromName(absl::string_view name, Op* op);
+
+// The common type of two types by the promotion rule; bool with bool is bool. kVoid where there is none: uint64 with a
+// signed integer, anything with kVoid, complex with anything but itself.
+DType Promote(DType a, DType b);
+
+// Whether a value of type `from` may be stored into something declared `to` without a cast: the same kind of number, or
+// a kind that holds it (bool, integer, float in this order).
+bool StoresInto(DType from, DType to);
+
+}  // namespace slipway::ir
+
+#endif  // SLIPWAY_JIT_SEMANTICS_H_
