@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstring>
 #include <mutex>
+#include <new>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -180,6 +181,8 @@ struct Null {
     return CUDA_SUCCESS;
   }
   static CUresult MemAlloc(CUdeviceptr* address, size_t bytes) {
+    if (bytes == 0) return CUDA_ERROR_INVALID_VALUE;
+    if (bytes > kTotalMemory) return CUDA_ERROR_OUT_OF_MEMORY;
     *address = NewAddress(bytes);
     return CUDA_SUCCESS;
   }
@@ -352,7 +355,8 @@ struct Recording {
   }
   static CUresult ModuleUnload(CUmodule module) { return Drop(&Record::modules, module); }
   static CUresult MemAlloc(CUdeviceptr* address, size_t bytes) {
-    return Keep(&Record::allocations, *address = NewAddress(bytes));
+    const CUresult result = Null::MemAlloc(address, bytes);
+    return result == CUDA_SUCCESS ? Keep(&Record::allocations, *address) : result;
   }
   static CUresult MemFree(CUdeviceptr address) {
     return address == 0 ? CUDA_SUCCESS : Drop(&Record::allocations, address, CUDA_ERROR_INVALID_VALUE);

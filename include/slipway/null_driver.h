@@ -5,21 +5,22 @@
 //   std::vector<RecordedLaunch> launches = TakeRecordedLaunches();
 //
 // Both describe a GPU of compute capability 9.0 with the limits of an H100. Device addresses they hand out are distinct
-// and never dereferenced; copies and memsets do nothing. Contexts are kept per thread as a driver keeps them.
+// and never dereferenced; copies and memsets do nothing; a host function queued on a stream runs at once. Contexts are
+// kept per thread as a driver keeps them.
 #ifndef SLIPWAY_NULL_DRIVER_H_
 #define SLIPWAY_NULL_DRIVER_H_
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include "slipway/driver_api.h"
-#include "slipway/launch_config.h"
 
 namespace slipway {
 
-// Every call succeeds at once. A launch costs a handful of instructions, so that what is measured on it is the
-// caller's own cost.
+// Every call succeeds at once, but for allocations of no bytes or of more than the device has. A launch costs a handful
+// of instructions, so that what is measured on it is the caller's own cost.
 const DriverApi& NullDriver();
 
 // The null driver, but each launch is kept, live objects are counted, and destroying what does not exist is an
@@ -29,8 +30,8 @@ const DriverApi& RecordingDriver();
 // The arguments of one LaunchKernel.
 struct RecordedLaunch {
   CUfunction function = nullptr;
-  Dim3 grid;
-  Dim3 block;
+  std::array<uint32_t, 3> grid = {};   // x, y, z.
+  std::array<uint32_t, 3> block = {};  // x, y, z.
   uint32_t shared_bytes = 0;
   CUstream stream = nullptr;
   // The context current on the launching thread, or nullptr.
