@@ -1,0 +1,50 @@
+#include "examples/demo/report.h"
+
+#include <cstdio>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+
+namespace slipway::demo {
+
+void Report::Section(std::string_view title) {
+  std::printf("\n%d. %.*s\n", ++sections_, static_cast<int>(title.size()), title.data());
+  std::fflush(stdout);
+}
+
+void Report::Failed(int64_t count, std::string_view why) {
+  failed_ += count;
+  std::printf("  FAILED: %.*s\n", static_cast<int>(why.size()), why.data());
+}
+
+void Report::Check(bool ok, std::string_view what_if_not) {
+  if (ok) {
+    Passed(1);
+  } else {
+    Failed(1, what_if_not);
+  }
+}
+
+std::string WithCommas(int64_t number) {
+  std::string digits = std::to_string(number);
+  for (int at = static_cast<int>(digits.size()) - 3; at > 0; at -= 3) digits.insert(at, ",");
+  return digits;
+}
+
+std::string Excerpt(std::string_view text, int lines) {
+  constexpr size_t kWidth = 78;
+  std::string shown;
+  int count = 0;
+  for (absl::string_view line : absl::StrSplit(absl::string_view(text.data(), text.size()), '\n')) {
+    if (line.empty()) continue;
+    if (++count > lines) continue;
+    std::string flat;
+    for (char c : line) flat += c == '\t' ? ' ' : c;
+    if (flat.size() > kWidth - 2) flat = flat.substr(0, kWidth - 5) + "...";
+    absl::StrAppend(&shown, "  ", flat, "\n");
+  }
+  if (count > lines) absl::StrAppend(&shown, "  ... ", count - lines, " more lines\n");
+  return shown;
+}
+
+}  // namespace slipway::demo

@@ -1,0 +1,29 @@
+// All of Slipway. Each header can be included by itself; what it declares is in the library of its layer (slipway::driver,
+// slipway::launch, slipway::cpu_device, slipway::jit), all of which are in slipway::slipway.
+#ifndef SLIPWAY_SLIPWAY_H_
+#define SLIPWAY_SLIPWAY_H_
+
+// driver
+#include "slipway/cpu_device.h"
+#include "slipway/device.h"
+#include "slipway/driver_api.h"
+#include "slipway/fault_driver.h"
+#include "slipway/memory.h"
+#include "slipway/module.h"
+#include "slipway/null_driver.h"
+#include "slipway/stream.h"
+// launch
+#include "slipway/arg.h"
+#include "slipway/array.h"
+#include "slipway/dispatch.h"
+#include "slipway/dtype.h"
+#include "slipway/facts.h"
+#include "slipway/kernel.h"
+#include "slipway/launch_config.h"
+#include "slipway/signature.h"
+#include "slipway/typed_kernel.h"
+// jit
+#include "slipway/elementwise.h"
+#include "slipway/embedded.h"
+
+#endif  // SLIPWAY_SLIPWAY_H_
