@@ -272,7 +272,7 @@ class Array {
   }
   static absl::StatusOr<Array> From(const Device& device,
                                     const std::vector<bool>& values) requires(N == 1 && std::is_same_v<T, bool>) {
-    std::unique_ptr<bool[]> copy(new bool[values.size()]);
+    std::unique_ptr<T[]> copy(new T[values.size()]);
     std::copy(values.begin(), values.end(), copy.get());
     return From(device, absl::MakeConstSpan(copy.get(), values.size()), Shape{static_cast<int64_t>(values.size())});
   }

@@ -22,6 +22,7 @@
 #include "slipway/device.h"
 #include "slipway/facts.h"
 #include "slipway/launch_config.h"
+#include "slipway/module.h"
 #include "slipway/signature.h"
 #include "slipway/stream.h"
 
@@ -111,7 +112,7 @@ class Kernel {
     uint32_t buffer_size = 0;
     CompiledKernel compiled;
     Device device;
-    std::shared_ptr<const void> module;  // Keeps the code loaded.
+    Module module;  // Keeps the code loaded.
   };
   explicit Kernel(std::shared_ptr<const State> state) : state_(std::move(state)) {}
 

@@ -1,0 +1,170 @@
+#include "slipway/array.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "driver/as_absl.h"
+#include "driver/status_macros.h"
+
+namespace slipway {
+namespace {
+
+std::string ShapeText(absl::Span<const int64_t> shape) { return absl::StrCat("[", absl::StrJoin(shape, ","), "]"); }
+
+absl::Status CheckShape(DType dtype, absl::Span<const int64_t> shape) {
+  if (dtype == DType::kVoid) {
+    return absl::InvalidArgumentError("array: dtype void has no elements; give the dtype of an element");
+  }
+  if (shape.size() > kMaxRank) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "array: ", shape.size(), " dimensions were given; an array has at most ", kMaxRank, ", so merge some"));
+  }
+  for (size_t d = 0; d < shape.size(); ++d) {
+    if (shape[d] < 0) {
+      return absl::InvalidArgumentError(absl::StrCat("array: extent ", shape[d], " of dimension ", d, " in shape ",
+                                                     ShapeText(shape), " is negative; extents are 0 or more"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Blocking copies and memsets run on the legacy stream. Created streams do not wait for that one, and a copy from
+// pageable memory or a memset may still be on its way when the call returns.
+absl::Status WaitForLegacyStream(const Device& device) {
+  return DriverStatus(device.api(), device.api().StreamSynchronize(kStreamLegacy), "waiting for a new array's memory");
+}
+
+}  // namespace
+
+int64_t ElementCount(int rank, const int64_t* shape) {
+  int64_t count = 1;
+  bool overflow = false;
+  for (int d = 0; d < rank; ++d) {
+    if (shape[d] == 0) return 0;  // Also after an overflow: nothing times anything is nothing.
+    overflow = overflow || __builtin_mul_overflow(count, shape[d], &count);
+  }
+  return overflow ? INT64_MAX : count;
+}
+
+void RowMajorStrides(int rank, const int64_t* shape, int64_t* strides) {
+  int64_t stride = 1;
+  for (int d = rank - 1; d >= 0; --d) {
+    strides[d] = stride;
+    // An extent of 0 would make all further strides 0, which would read as a broadcast.
+    if (shape[d] > 1 && __builtin_mul_overflow(stride, shape[d], &stride)) stride = INT64_MAX;
+  }
+}
+
+std::string Describe(const AnyArrayView& view) {
+  std::string text = absl::StrCat(AsAbsl(Name(view.dtype())), ShapeText(view.shape()));
+  if ((view.facts() & facts::kContiguous) == 0) absl::StrAppend(&text, " strides ", ShapeText(view.strides()));
+  return text;
+}
+
+absl::StatusOr<AnyArrayView> AnyArrayView::Make(const Device& device, DType dtype, void* data,
+                                                absl::Span<const int64_t> shape, absl::Span<const int64_t> strides,
+                                                bool read_only) {
+  SLIPWAY_RETURN_IF_ERROR(CheckShape(dtype, shape));
+  if (strides.size() != shape.size()) {
+    return absl::InvalidArgumentError(absl::StrCat("array: ", strides.size(), " strides were given for ", shape.size(),
+                                                   " dimensions; give one a dimension, in elements"));
+  }
+  const int rank = static_cast<int>(shape.size());
+  AnyArrayView view(data, ComputeFacts(dtype, rank, shape.data(), strides.data(), data, read_only, device.id()));
+  std::copy(shape.begin(), shape.end(), view.dims_);
+  std::copy(strides.begin(), strides.end(), view.dims_ + rank);
+  return view;
+}
+
+absl::StatusOr<AnyArrayView> AnyArrayView::Make(const Device& device, DType dtype, void* data,
+                                                absl::Span<const int64_t> shape, bool read_only) {
+  SLIPWAY_RETURN_IF_ERROR(CheckShape(dtype, shape));
+  int64_t strides[kMaxRank];
+  RowMajorStrides(static_cast<int>(shape.size()), shape.data(), strides);
+  return Make(device, dtype, data, shape, absl::MakeConstSpan(strides, shape.size()), read_only);
+}
+
+absl::Status AnyArrayView::CheckAs(DType dtype, int rank, Layout layout, bool read_only) const {
+  if (dtype != this->dtype() || rank != this->rank()) {
+    return absl::InvalidArgumentError(absl::StrCat("array: ", Describe(*this), " was taken for ", AsAbsl(Name(dtype)),
+                                                   " of rank ", rank, "; ask for the types that it has"));
+  }
+  if (this->read_only() && !read_only) {
+    return absl::InvalidArgumentError(absl::StrCat("array: ", Describe(*this),
+                                                   " is a view of const elements and was "
+                                                   "taken for a writable one; ask for ArrayView<const T, N>"));
+  }
+  if (layout == Layout::kContiguous && (facts_ & facts::kContiguous) == 0) return internal::NotContiguous(*this);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<AnyArray> AnyArray::Empty(const Device& device, DType dtype, absl::Span<const int64_t> shape) {
+  SLIPWAY_RETURN_IF_ERROR(CheckShape(dtype, shape));
+  int64_t bytes;
+  const int64_t count = ElementCount(static_cast<int>(shape.size()), shape.data());
+  if (count == INT64_MAX || __builtin_mul_overflow(count, static_cast<int64_t>(SizeOf(dtype)), &bytes)) {
+    return absl::InvalidArgumentError(absl::StrCat("array: shape ", ShapeText(shape), " of ", AsAbsl(Name(dtype)),
+                                                   " is more bytes than a 64-bit size counts; no device holds that"));
+  }
+  SLIPWAY_ASSIGN_OR_RETURN(DeviceMemory memory, DeviceMemory::Allocate(device, static_cast<size_t>(bytes)));
+  auto owner = std::make_shared<const DeviceMemory>(std::move(memory));
+  SLIPWAY_ASSIGN_OR_RETURN(AnyArrayView view,
+                           AnyArrayView::Make(device, dtype, reinterpret_cast<void*>(owner->address()), shape));
+  return AnyArray(view, std::move(owner));
+}
+
+absl::StatusOr<AnyArray> AnyArray::Zeros(const Device& device, DType dtype, absl::Span<const int64_t> shape) {
+  SLIPWAY_ASSIGN_OR_RETURN(AnyArray array, Empty(device, dtype, shape));
+  if (array.bytes() == 0) return array;
+  ScopedContext context(*device.state());
+  SLIPWAY_RETURN_IF_ERROR(context.status());
+  const DriverApi& api = device.api();
+  SLIPWAY_RETURN_IF_ERROR(
+      DriverStatus(api, api.MemsetD8(array.owner_->address(), 0, array.bytes()), "filling a new array with zeros"));
+  SLIPWAY_RETURN_IF_ERROR(WaitForLegacyStream(device));
+  return array;
+}
+
+absl::StatusOr<AnyArray> AnyArray::From(const Device& device, DType dtype, absl::Span<const int64_t> shape,
+                                        const void* host) {
+  SLIPWAY_ASSIGN_OR_RETURN(AnyArray array, Empty(device, dtype, shape));
+  SLIPWAY_RETURN_IF_ERROR(array.owner_->CopyFromHost(host, array.bytes()));
+  return array;
+}
+
+absl::Status AnyArray::CopyTo(void* host) const {
+  SLIPWAY_RETURN_IF_ERROR(device().Synchronize());
+  return owner_->CopyToHost(host, bytes());
+}
+
+absl::Status AnyArray::CopyTo(void* host, const Stream& stream) const {
+  SLIPWAY_RETURN_IF_ERROR(stream.Synchronize());
+  return owner_->CopyToHost(host, bytes());
+}
+
+absl::Status AnyArray::CopyFrom(const void* host) const {
+  SLIPWAY_RETURN_IF_ERROR(device().Synchronize());
+  return owner_->CopyFromHost(host, bytes());
+}
+
+absl::Status AnyArray::CheckDType(DType dtype) const {
+  if (dtype == this->dtype()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat("array: ", Describe(view_), " was read as ", AsAbsl(Name(dtype)),
+                                                 "; ask for ToVector of its own element type"));
+}
+
+namespace internal {
+
+absl::Status NotContiguous(const AnyArrayView& view) {
+  return absl::FailedPreconditionError(absl::StrCat("array: ", Describe(view),
+                                                    " is not contiguous, and that was "
+                                                    "asked for; copy it, or take the strided view"));
+}
+
+absl::Status WrongCount(size_t values, absl::Span<const int64_t> shape) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("array: ", values, " values were given for shape ", ShapeText(shape), ", which has ",
+                   ElementCount(static_cast<int>(shape.size()), shape.data()), "; give one value an element"));
+}
+
+}  // namespace internal
+}  // namespace slipway

@@ -1,0 +1,170 @@
+#include "slipway/facts.h"
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "driver/as_absl.h"
+
+namespace slipway {
+namespace {
+
+// Products of an extent and a stride pass int64, those of two of them do not pass this.
+using Wide = __int128;
+
+uint64_t Magnitude(int64_t value) { return value < 0 ? ~static_cast<uint64_t>(value) + 1 : value; }
+
+bool IsContiguous(int rank, const int64_t* shape, const int64_t* strides) {
+  Wide expected = 1;
+  for (int d = rank - 1; d >= 0; --d) {
+    if (shape[d] != 1 && strides[d] != expected) return false;
+    expected *= shape[d];
+    // Once past int64 no stride can be right, and another factor could pass 128 bits.
+    if (expected > INT64_MAX) {
+      return std::all_of(shape, shape + d, [](int64_t extent) { return extent == 1; });
+    }
+  }
+  return true;
+}
+
+bool FitsIndex32(int rank, const int64_t* shape, const int64_t* strides, bool empty) {
+  Wide count = 1, lowest = 0, highest = 0;
+  for (int d = 0; d < rank; ++d) {
+    if (shape[d] > INT32_MAX) return false;
+    if (empty) continue;
+    count *= shape[d];
+    const Wide reach = Wide{shape[d] - 1} * strides[d];
+    (reach < 0 ? lowest : highest) += reach;
+    if (count > INT32_MAX || lowest < INT32_MIN || highest > INT32_MAX) return false;
+  }
+  return true;
+}
+
+// Whether two indices that differ in one or two dimensions share an address. In two dimensions a * |s| == b * |t| has
+// the smallest solution a = |t| / g, b = |s| / g, and steps of either sign are open to both.
+bool Overlaps(int rank, const int64_t* shape, const int64_t* strides) {
+  for (int d = 0; d < rank; ++d) {
+    if (shape[d] <= 1) continue;
+    if (strides[d] == 0) return true;
+    for (int e = 0; e < d; ++e) {
+      if (shape[e] <= 1) continue;
+      const uint64_t s = Magnitude(strides[d]), t = Magnitude(strides[e]);
+      const uint64_t divisor = std::gcd(s, t);
+      if (t / divisor <= static_cast<uint64_t>(shape[d] - 1) && s / divisor <= static_cast<uint64_t>(shape[e] - 1)) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+bool IsAligned(uint64_t address, DType dtype) { return address % AlignOf(dtype) == 0; }
+
+std::string ArrayText(DType dtype, int rank) { return absl::StrCat(AsAbsl(Name(dtype)), " array of rank ", rank); }
+
+}  // namespace
+
+Facts ComputeFacts(DType dtype, int rank, const int64_t* shape, const int64_t* strides, const void* data,
+                   bool read_only, uint16_t device_id) {
+  const auto address = reinterpret_cast<uint64_t>(data);
+  const bool empty = std::any_of(shape, shape + rank, [](int64_t extent) { return extent == 0; });
+  const bool negative = std::any_of(shape, shape + rank, [](int64_t extent) { return extent < 0; });
+  const Facts align = address == 0 ? 15 : std::min(std::countr_zero(address), 15);
+  Facts word = static_cast<Facts>(dtype) | static_cast<Facts>(rank) << facts::kRankShift | align << facts::kAlignShift |
+               Facts{device_id} << facts::kDeviceShift;
+  if (empty) word |= facts::kEmpty;
+  if (read_only) word |= facts::kReadOnly;
+  if (negative) return word | facts::kNegative;  // Nothing else that depends on the shape means anything.
+  const bool contiguous = empty || IsContiguous(rank, shape, strides);
+  if (contiguous) word |= facts::kContiguous;
+  if (FitsIndex32(rank, shape, strides, empty)) word |= facts::kIndex32;
+  if ((address != 0 || empty) && IsAligned(address, dtype)) word |= facts::kValid;
+  if (!read_only && (contiguous || !Overlaps(rank, shape, strides))) word |= facts::kWritable;
+  return word;
+}
+
+FactsDemand DemandOf(const ParamSpec& param, uint16_t device_id) {
+  if (param.kind == ParamKind::kScalar) {
+    return {facts::kDTypeMask | facts::kScalar, facts::OfScalar(param.dtype)};
+  }
+  FactsDemand demand;
+  demand.mask = facts::kDTypeMask | facts::kRankMask | facts::kScalar | facts::kValid | facts::kDeviceMask;
+  demand.want = static_cast<Facts>(param.dtype) | static_cast<Facts>(param.rank) << facts::kRankShift | facts::kValid |
+                Facts{device_id} << facts::kDeviceShift;
+  Facts promised = 0;
+  if (param.layout == Layout::kContiguous) promised |= facts::kContiguous;
+  if (param.index == IndexWidth::kIndex32) promised |= facts::kIndex32;
+  if (!param.read_only) promised |= facts::kWritable;
+  demand.mask |= promised;
+  demand.want |= promised;
+  return demand;
+}
+
+std::string ExplainMismatch(const ParamSpec& param, int position, uint16_t device_id, Facts given) {
+  const std::string argument = absl::StrCat("argument '", param.name, "' (#", position + 1, "): ");
+  const DType dtype = facts::DTypeOf(given);
+  const int rank = facts::RankOf(given);
+  const bool scalar = (given & facts::kScalar) != 0;
+  if (param.kind == ParamKind::kScalar) {
+    if (!scalar) {
+      return absl::StrCat(argument, "a ", ArrayText(dtype, rank), " was given where a ", AsAbsl(Name(param.dtype)),
+                          " scalar is wanted; give a number of that type");
+    }
+    return absl::StrCat(argument, "a ", AsAbsl(Name(dtype)), " scalar was given where ", AsAbsl(Name(param.dtype)),
+                        " is wanted exactly; convert the value to ", AsAbsl(Name(param.dtype)),
+                        " before the launch (nothing is converted silently)");
+  }
+  const std::string wanted = absl::StrCat(AsAbsl(Name(param.dtype)), " of rank ", param.rank, " is wanted");
+  if (scalar) {
+    return absl::StrCat(argument, "a ", AsAbsl(Name(dtype)), " scalar was given where an array, ",
+                        AsAbsl(Name(param.dtype)), " of rank ", param.rank, ", is wanted; put the value into an array");
+  }
+  if (dtype != param.dtype || rank != param.rank) {
+    const char* mend =
+        dtype == param.dtype ? "; give a view of that rank" : "; convert the array, or compile the kernel for its type";
+    return absl::StrCat(argument, "a ", ArrayText(dtype, rank), " was given where ", wanted, mend);
+  }
+  // The types agree. All that is wrong with the array is listed, not only the first.
+  std::vector<std::string> wrong;
+  if (facts::DeviceOf(given) != device_id) {
+    wrong.push_back("its memory belongs to another device than the kernel; copy it to the kernel's device first");
+  }
+  if ((given & facts::kNegative) != 0) {
+    wrong.push_back("one of its extents is negative; extents are 0 or more");
+  } else if ((given & facts::kValid) == 0) {
+    const uint64_t align = uint64_t{1} << ((given & facts::kAlignMask) >> facts::kAlignShift);
+    if (align < AlignOf(param.dtype)) {
+      wrong.push_back(absl::StrCat("its address is a multiple of only ", align, " bytes, and ",
+                                   AsAbsl(Name(param.dtype)), " elements want ", AlignOf(param.dtype),
+                                   "; copy it to aligned memory"));
+    } else {
+      wrong.push_back(
+          "its data pointer is null though it has elements; give memory of the device, or a shape with a 0");
+    }
+  }
+  if ((given & facts::kNegative) == 0) {
+    if (!param.read_only && (given & facts::kWritable) == 0) {
+      wrong.push_back((given & facts::kReadOnly) != 0
+                          ? "the kernel writes it and it is a view of const elements; give a view of mutable ones"
+                          : "the kernel writes it and several of its indices share an address (a zero or overlapping "
+                            "stride); give an array whose elements are apart");
+    }
+    if (param.layout == Layout::kContiguous && (given & facts::kContiguous) == 0) {
+      wrong.push_back(
+          "the kernel is compiled for contiguous memory and its strides are not those of a row-major array; "
+          "copy it, or compile the kernel for strided arrays");
+    }
+    if (param.index == IndexWidth::kIndex32 && (given & facts::kIndex32) == 0) {
+      wrong.push_back(
+          "the kernel computes addresses in 32 bits and its elements lie further apart; compile the kernel "
+          "for 64-bit indices");
+    }
+  }
+  return absl::StrCat(argument, absl::StrJoin(wrong, "; and "));
+}
+
+}  // namespace slipway

@@ -1,0 +1,51 @@
+#include "slipway/signature.h"
+
+#include "absl/strings/str_cat.h"
+#include "driver/as_absl.h"
+
+namespace slipway {
+
+std::string Describe(const ParamSpec& param) {
+  std::string text = absl::StrCat(param.name, param.name.empty() ? "" : ": ");
+  if (param.kind == ParamKind::kScalar) return absl::StrCat(text, AsAbsl(Name(param.dtype)));
+  absl::StrAppend(&text, param.read_only ? "const " : "", AsAbsl(Name(param.dtype)), "[");
+  for (int d = 0; d < param.rank; ++d) absl::StrAppend(&text, d == 0 ? ":" : ",:");
+  absl::StrAppend(&text, "]");
+  if (param.layout == Layout::kContiguous) absl::StrAppend(&text, " contiguous");
+  if (param.index == IndexWidth::kIndex32) absl::StrAppend(&text, " index32");
+  return text;
+}
+
+std::string Describe(const Signature& signature) {
+  std::string text = "(";
+  for (const ParamSpec& param : signature) {
+    absl::StrAppend(&text, text.size() > 1 ? ", " : "", Describe(param));
+  }
+  return absl::StrCat(text, ")");
+}
+
+size_t AbiSize(const ParamSpec& param) {
+  if (param.kind == ParamKind::kScalar) return SizeOf(param.dtype);
+  const size_t dims = param.layout == Layout::kStrided ? 2 * param.rank : param.rank;
+  return sizeof(void*) + dims * sizeof(int64_t);
+}
+
+size_t AbiAlign(const ParamSpec& param) {
+  return param.kind == ParamKind::kScalar ? AlignOf(param.dtype) : sizeof(void*);
+}
+
+BufferLayout LayOut(const Signature& signature) {
+  BufferLayout layout;
+  layout.offsets.reserve(signature.size());
+  size_t end = 0;
+  for (const ParamSpec& param : signature) {
+    const size_t align = AbiAlign(param);
+    const size_t offset = (end + align - 1) / align * align;
+    layout.offsets.push_back(static_cast<uint32_t>(offset));
+    end = offset + AbiSize(param);
+  }
+  layout.size = static_cast<uint32_t>(end);
+  return layout;
+}
+
+}  // namespace slipway
