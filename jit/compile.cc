@@ -1,0 +1,130 @@
+#include "jit/compile.h"
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "driver/status_macros.h"
+#include "jit/lower.h"
+#include "jit/math_library.h"
+#include "jit/passes.h"
+#include "jit/target.h"
+#include "llvm/ADT/SmallString.h"
+#include "llvm/IR/DiagnosticInfo.h"
+#include "llvm/IR/DiagnosticPrinter.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/raw_ostream.h"
+#include "llvm/Target/TargetMachine.h"
+
+namespace slipway {
+namespace {
+
+// Keeps the errors that LLVM reports. Its own handler prints to stderr and ends the process.
+class Diagnostics : public llvm::DiagnosticHandler {
+ public:
+  explicit Diagnostics(std::string* errors) : errors_(errors) {}
+  bool handleDiagnostics(const llvm::DiagnosticInfo& info) override {
+    if (info.getSeverity() == llvm::DS_Error) {
+      llvm::raw_string_ostream stream(*errors_);
+      llvm::DiagnosticPrinterRawOStream printer(stream);
+      if (!errors_->empty()) stream << "; ";
+      info.print(printer);
+    }
+    return true;  // Handled: remarks and warnings are of no use to anybody here.
+  }
+
+ private:
+  std::string* errors_;
+};
+
+// Adds the time since the last call, or since it was made, to a list of stages.
+class Stopwatch {
+ public:
+  explicit Stopwatch(std::vector<std::pair<std::string, double>>& times) : times_(times) {}
+  void Lap(const char* stage) {
+    const Clock::time_point now = Clock::now();
+    times_.emplace_back(stage, std::chrono::duration<double, std::micro>(now - last_).count());
+    last_ = now;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  std::vector<std::pair<std::string, double>>& times_;
+  Clock::time_point last_ = Clock::now();
+};
+
+absl::Status CheckParameterSpace(const ir::Kernel& kernel, const Target& target) {
+  const uint32_t used = LayOut(kernel.params).size;
+  const uint32_t allowed = MaxParameterBytes(target);
+  if (used <= allowed) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("kernel '", kernel.name, "' has ", kernel.params.size(), " parameters of ", used, " bytes; ",
+                   allowed, " bytes are allowed", allowed < 32764 ? " (32764 with a driver of CUDA 12.1 or newer)" : "",
+                   ": pass fewer arrays, arrays of lower rank, or contiguous ones, whose strides are not passed"));
+}
+
+absl::Status EmitPtx(llvm::Module& module, llvm::TargetMachine& machine, std::string* ptx) {
+  llvm::SmallString<0> text;
+  text.reserve(8192);
+  llvm::raw_svector_ostream stream(text);
+  llvm::legacy::PassManager passes;
+  if (machine.addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::AssemblyFile,
+                                  /*DisableVerify=*/true)) {
+    return absl::InternalError("LLVM's NVPTX back end cannot write PTX text");
+  }
+  passes.run(module);
+  ptx->assign(text.begin(), text.end());
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<CompiledKernel> Compile(const ir::Kernel& kernel, const Target& target, const CompileOptions& options) {
+  SLIPWAY_RETURN_IF_ERROR(CheckTarget(target));
+  SLIPWAY_RETURN_IF_ERROR(ir::Verify(kernel));
+  SLIPWAY_RETURN_IF_ERROR(CheckParameterSpace(kernel, target));
+
+  auto inspection = std::make_shared<Inspection>();
+  inspection->ir = ir::Print(kernel);
+  Stopwatch stopwatch(inspection->times);
+
+  SLIPWAY_ASSIGN_OR_RETURN(TargetMachineLease machine, TargetMachineLease::Take(target));
+  std::string errors;
+  // A context of its own for each compile: types and constants that pile up in a shared one are never freed.
+  llvm::LLVMContext context;
+  context.setDiagnosticHandler(std::make_unique<Diagnostics>(&errors));
+  llvm::Module module(kernel.name, context);
+  module.setTargetTriple(machine->getTargetTriple());
+  module.setDataLayout(machine->createDataLayout());
+
+  const MathLibrary library = ResolveMathLibrary(options.math);
+  SLIPWAY_ASSIGN_OR_RETURN(Lowered lowered, LowerToLlvm(kernel, target, library, module));
+  stopwatch.Lap("lower");
+  if (!lowered.math_symbols.empty()) {
+    SLIPWAY_RETURN_IF_ERROR(LinkMath(library, lowered.math_symbols, target, module));
+    inspection->math_library = Name(library);
+    stopwatch.Lap("link math");
+  }
+  const bool has_calls = !lowered.math_symbols.empty();
+  Optimize(module, *machine, {.has_loops = lowered.has_loops, .has_calls = has_calls});
+  stopwatch.Lap("optimize");
+  if (options.keep_llvm) {
+    llvm::raw_string_ostream stream(inspection->llvm);
+    module.print(stream, nullptr);
+    stopwatch.Lap("print LLVM IR");
+  }
+  SLIPWAY_RETURN_IF_ERROR(EmitPtx(module, *machine, &inspection->ptx));
+  stopwatch.Lap("generate PTX");
+  if (!errors.empty()) {
+    return absl::InternalError(absl::StrCat("kernel '", kernel.name, "': LLVM could not generate code: ", errors,
+                                            "; this is a bug in Slipway, please report it with the kernel's IR:\n",
+                                            inspection->ir));
+  }
+  return CompiledKernel{.name = kernel.name, .signature = kernel.params, .inspection = std::move(inspection)};
+}
+
+}  // namespace slipway

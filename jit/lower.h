@@ -1,0 +1,34 @@
+// Kernel IR to LLVM IR, before any optimisation. Part of Compile() (jit/compile.h).
+#ifndef SLIPWAY_JIT_LOWER_H_
+#define SLIPWAY_JIT_LOWER_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "jit/compile.h"
+#include "jit/ir.h"
+
+namespace llvm {
+class Module;
+}  // namespace llvm
+
+namespace slipway {
+
+struct Lowered {
+  std::vector<std::string> math_symbols;  // Functions of the math library that were declared, each once.
+  bool has_loops = false;
+};
+
+// Adds `kernel` to `module` as an entry of its name. `library` is kLibdevice or kLibclc and only gives the names by
+// which math functions are called. UNIMPLEMENTED, with the place in the source, for an operation on a type that is not
+// supported.
+//
+// Parameters follow jit/compile.h's ABI: a scalar as itself, an array as its struct by value. No aliasing is promised:
+// arrays may overlap.
+absl::StatusOr<Lowered> LowerToLlvm(const ir::Kernel& kernel, const Target& target, MathLibrary library,
+                                    llvm::Module& module);
+
+}  // namespace slipway
+
+#endif  // SLIPWAY_JIT_LOWER_H_

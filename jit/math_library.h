@@ -1,0 +1,38 @@
+// The libraries that give sin, exp, pow and the like: NVIDIA's libdevice and LLVM's libclc, both LLVM bitcode. Only the
+// functions that a kernel calls, and what those need, are read and linked.
+#ifndef SLIPWAY_JIT_MATH_LIBRARY_H_
+#define SLIPWAY_JIT_MATH_LIBRARY_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "jit/compile.h"
+
+namespace llvm {
+class Module;
+}  // namespace llvm
+
+namespace slipway {
+
+// What a function is called in a library: MathSymbol(kLibdevice, "sin", false, 1) is "__nv_sinf", in libclc it is
+// "_Z3sinf". `stem` is the semantics table's name.
+std::string MathSymbol(MathLibrary library, const char* stem, bool is_double, int arity);
+
+// "libdevice" or "libclc".
+const char* Name(MathLibrary library);
+
+// kAuto becomes the library that is installed, libdevice before libclc; which one is looked up once in a process. Does
+// not fail: where none is installed that is said when a function is needed.
+MathLibrary ResolveMathLibrary(MathLibrary library);
+
+// Links `symbols` of `library` into `module`, internal, with whatever they call. NOT_FOUND if the library is not
+// installed (says what to install), UNIMPLEMENTED for a function that the library does not give well enough.
+// Thread-safe; each function is read from disk once in a process.
+absl::Status LinkMath(MathLibrary library, const std::vector<std::string>& symbols, const Target& target,
+                      llvm::Module& module);
+
+}  // namespace slipway
+
+#endif  // SLIPWAY_JIT_MATH_LIBRARY_H_

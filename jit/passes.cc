@@ -1,0 +1,67 @@
+#include "jit/passes.h"
+
+#include "jit/fma.h"
+#include "llvm/Analysis/CGSCCPassManager.h"
+#include "llvm/Analysis/LoopAnalysisManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/IR/PassManager.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/Transforms/IPO/AlwaysInliner.h"
+#include "llvm/Transforms/IPO/GlobalDCE.h"
+#include "llvm/Transforms/InstCombine/InstCombine.h"
+#include "llvm/Transforms/Scalar/EarlyCSE.h"
+#include "llvm/Transforms/Scalar/GVN.h"
+#include "llvm/Transforms/Scalar/IndVarSimplify.h"
+#include "llvm/Transforms/Scalar/LICM.h"
+#include "llvm/Transforms/Scalar/LoopPassManager.h"
+#include "llvm/Transforms/Scalar/SROA.h"
+#include "llvm/Transforms/Scalar/SimplifyCFG.h"
+
+namespace slipway {
+namespace {
+
+llvm::FunctionPassManager FunctionPasses(const PassOptions& options) {
+  llvm::FunctionPassManager passes;
+  passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
+  passes.addPass(llvm::EarlyCSEPass());
+  passes.addPass(llvm::InstCombinePass());
+  passes.addPass(llvm::SimplifyCFGPass());
+  if (options.has_loops) {
+    // Loops are lowered with the test at the end already, so nothing has to rotate them. LLVM does not unroll: ptxas
+    // does, knowing the registers and the latencies, and would unroll again what LLVM has unrolled.
+    llvm::LoopPassManager loops;
+    loops.addPass(llvm::LICMPass(llvm::LICMOptions()));
+    loops.addPass(llvm::IndVarSimplifyPass());
+    passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(loops), /*UseMemorySSA=*/true));
+  }
+  passes.addPass(llvm::GVNPass());
+  passes.addPass(llvm::InstCombinePass());
+  if (options.has_loops) passes.addPass(llvm::SimplifyCFGPass());
+  passes.addPass(FmaPass());
+  return passes;
+}
+
+}  // namespace
+
+void Optimize(llvm::Module& module, llvm::TargetMachine& machine, const PassOptions& options) {
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager call_graph;
+  llvm::ModuleAnalysisManager modules;
+  // Without a TargetMachine in the PassBuilder the passes know nothing of divergence or of what is cheap on a GPU.
+  llvm::PassBuilder builder(&machine);
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(call_graph);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, call_graph, modules);
+
+  llvm::ModulePassManager passes;
+  if (options.has_calls) passes.addPass(llvm::AlwaysInlinerPass(/*InsertLifetimeIntrinsics=*/false));
+  if (options.has_calls) passes.addPass(llvm::GlobalDCEPass());
+  passes.addPass(llvm::createModuleToFunctionPassAdaptor(FunctionPasses(options)));
+  passes.run(module, modules);
+}
+
+}  // namespace slipway
