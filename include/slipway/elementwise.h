@@ -4,8 +4,8 @@
 //   AnyArray z = axpy(stream, {{"a", 2.0f}, {"x", x}, {"y", y}}).value();       // Allocates z.
 //   absl::Status status = axpy.Into(stream, z, 2.0f, x, y);                     // Outputs, then inputs, by position.
 //
-// The language stands in docs/language.md. Inputs are numbers or arrays, broadcast against each other as NumPy does (any
-// rank to 8, strides of any sign, zero strides, no elements at all); inputs that the text reads with an index are
+// The language stands in docs/language.md. Inputs are numbers or arrays, broadcast against each other as NumPy does
+// (any rank to 8, strides of any sign, zero strides, no elements at all); inputs that the text reads with an index are
 // gathered from instead and take no part in broadcasting. Without a signature, free names in order of first appearance
 // are the inputs and assigned names the outputs; with one ("a: T, x: T[], table: f32[:] -> z: T[]") its order counts.
 //
@@ -38,19 +38,21 @@ namespace slipway {
 // One kernel that an Elementwise became.
 struct ElementwiseVariant {
   std::string device;  // Device::Describe().
-  Signature signature;  // Of the kernel, after collapsing: outputs, inputs, and the extents where indices are unravelled.
+  Signature
+      signature;  // Of the kernel, after collapsing: outputs, inputs, and the extents where indices are unravelled.
   std::shared_ptr<const Inspection> inspection;  // IR, LLVM IR, PTX, times by stage.
 };
 
-// A parsed text, not tied to a device. A handle with shared ownership: cheap to copy; copies share the compiled kernels.
-// Safe to use from any thread. Calls queue their work on the stream and return.
+// A parsed text, not tied to a device. A handle with shared ownership: cheap to copy; copies share the compiled
+// kernels. Safe to use from any thread. Calls queue their work on the stream and return.
 //
-// Calls return INVALID_ARGUMENT, before anything is launched, for: a missing, unknown or repeated name, or a wrong number
-// of arguments; a dtype that is not the declared one, or two for one generic name; a type error inside the text (with
-// the line and a caret); a value that does not fit its output (float to integer and the like ask for a cast); shapes that
-// do not broadcast; an output of another shape, of zero stride or of const elements; an output that overlaps an input in
-// another order than element by element on the same addresses, or another output; a null pointer with elements; an array
-// of another device than the stream's. All are checked with no elements too, and then nothing is launched.
+// Calls return INVALID_ARGUMENT, before anything is launched, for: a missing, unknown or repeated name, or a wrong
+// number of arguments; a dtype that is not the declared one, or two for one generic name; a type error inside the text
+// (with the line and a caret); a value that does not fit its output (float to integer and the like ask for a cast);
+// shapes that do not broadcast; an output of another shape, of zero stride or of const elements; an output that
+// overlaps an input in another order than element by element on the same addresses, or another output; a null pointer
+// with elements; an array of another device than the stream's. All are checked with no elements too, and then nothing
+// is launched.
 class Elementwise {
  public:
   // Parses `text`, at most 1 MiB of UTF-8. `name` becomes the kernels' name, as profilers show it: letters, digits and
@@ -87,7 +89,7 @@ class Elementwise {
   absl::Status IntoByName(const Stream& stream, absl::Span<const NamedArg> args) const;
   absl::Status IntoByPosition(const Stream& stream, absl::Span<const Arg> args) const;
 
-  std::vector<std::string> inputs() const;   // Names, in order.
+  std::vector<std::string> inputs() const;  // Names, in order.
   std::vector<std::string> outputs() const;
 
   // Every kernel compiled so far, in no particular order.
@@ -98,6 +100,7 @@ class Elementwise {
  private:
   struct State;
   explicit Elementwise(std::shared_ptr<State> state) : state_(std::move(state)) {}
+  absl::Status CheckOneOutput() const;
   absl::StatusOr<AnyArray> EvaluateOne(const Stream& stream, absl::Span<const Arg> inputs) const;
 
   std::shared_ptr<State> state_;

@@ -1,0 +1,43 @@
+// The arguments of an elementwise call: bound to the parameters of a program, checked, and turned into the loop to run.
+// Every message about a call that is no type error inside the text is written here.
+#ifndef SLIPWAY_JIT_OPS_ELEMENTWISE_ARGUMENTS_H_
+#define SLIPWAY_JIT_OPS_ELEMENTWISE_ARGUMENTS_H_
+
+#include "absl/container/inlined_vector.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "jit/ops/broadcast.h"
+#include "jit/text/program.h"
+#include "slipway/arg.h"
+#include "slipway/device.h"
+
+namespace slipway::elementwise {
+
+// The arguments of a call in the order of the program's parameters. No outputs where they are yet to be allocated. The
+// Args belong to the caller.
+struct Arguments {
+  absl::InlinedVector<const Arg*, 4> outputs;
+  absl::InlinedVector<const Arg*, 8> inputs;
+};
+
+// By position: the inputs, or the outputs and then the inputs.
+absl::StatusOr<Arguments> BindByPosition(const text::Program& program, absl::Span<const Arg> args, bool with_outputs);
+absl::StatusOr<Arguments> BindByName(const text::Program& program, absl::Span<const NamedArg> args, bool with_outputs);
+
+// Kinds, ranks, dtypes against the signature, null pointers, devices, writability.
+absl::Status CheckArguments(const text::Program& program, const Arguments& arguments, const Device& device);
+
+// The dtype that each output is stored in, as far as it is known before types are inferred: that of the array given, or
+// the declared one; else kVoid.
+absl::InlinedVector<DType, 4> OutputTypes(const text::Program& program, const Arguments& arguments);
+
+// The shape of the loop: that of the outputs, or what the inputs broadcast to where there are none yet.
+absl::StatusOr<Shape> LoopShape(const text::Program& program, const Arguments& arguments);
+
+// Refuses outputs that overlap each other, or an input otherwise than element by element.
+absl::Status CheckOverlaps(const text::Program& program, const Arguments& arguments, const Shape& shape);
+
+}  // namespace slipway::elementwise
+
+#endif  // SLIPWAY_JIT_OPS_ELEMENTWISE_ARGUMENTS_H_

@@ -1,0 +1,191 @@
+#include "jit/ops/elementwise_kernel.h"
+
+#include <array>
+#include <bit>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "driver/status_macros.h"
+#include "jit/builder.h"
+
+namespace slipway::elementwise {
+namespace {
+
+using ir::Builder;
+using ir::Op;
+using ir::ParamId;
+using ir::ValueId;
+
+class KernelWriter {
+ public:
+  KernelWriter(const text::Program& program, const Specialization& specialization, const std::string& name)
+      : program_(program), spec_(specialization), builder_(name) {}
+
+  absl::StatusOr<ir::Kernel> Write(const text::Typing& typing) && {
+    AddParameters();
+    const ValueId index = builder_.GlobalIndex(SignedIndex());
+    builder_.BeginIf(builder_.Apply(Op::kLt, {index, Size()}));
+    Unravel(index);
+
+    // All inputs are read before any output is written, so that an output may be an input.
+    std::vector<text::InputBinding> inputs(spec_.inputs.size());
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const ArgumentForm& form = spec_.inputs[i];
+      if (form.access == Access::kScalar) {
+        inputs[i].value = builder_.Scalar(inputs_[i]);
+      } else if (form.access == Access::kGathered) {
+        inputs[i].array = inputs_[i];
+      } else {
+        inputs[i].value = builder_.Load(inputs_[i], IndicesOf(form));
+      }
+    }
+    SLIPWAY_ASSIGN_OR_RETURN(const std::vector<ValueId> outputs, text::Emit(program_, typing, inputs, builder_));
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      builder_.Store(outputs_[i], IndicesOf(spec_.outputs[i]), outputs[i]);
+    }
+    builder_.EndIf();
+    return std::move(builder_).Finish();
+  }
+
+ private:
+  bool narrow() const { return spec_.index == IndexWidth::kIndex32; }
+  DType SignedIndex() const { return narrow() ? DType::kInt32 : DType::kInt64; }
+  DType UnsignedIndex() const { return narrow() ? DType::kUInt32 : DType::kUInt64; }
+
+  ParamId AddParameter(const std::string& name, const ArgumentForm& form, bool read_only) {
+    if (form.access == Access::kScalar) return builder_.AddScalar(name, form.dtype);
+    return builder_.AddArray({.name = name,
+                              .kind = ParamKind::kArray,
+                              .dtype = form.dtype,
+                              .rank = form.ArrayRank(),
+                              .layout = form.contiguous ? Layout::kContiguous : Layout::kStrided,
+                              .index = spec_.index,
+                              .read_only = read_only});
+  }
+
+  void AddParameters() {
+    for (size_t i = 0; i < spec_.outputs.size(); ++i) {
+      outputs_.push_back(AddParameter(program_.outputs[i].name, spec_.outputs[i], /*read_only=*/false));
+    }
+    for (size_t i = 0; i < spec_.inputs.size(); ++i) {
+      inputs_.push_back(AddParameter(program_.inputs[i].name, spec_.inputs[i], /*read_only=*/true));
+    }
+    if (!TakesExtents(spec_)) return;
+    for (int d = 0; d < spec_.loop_rank; ++d) {
+      extents_[d] = builder_.AddScalar(FreeName(d == 0 ? "size" : absl::StrCat("extent", d)), SignedIndex());
+    }
+  }
+
+  // A parameter's name that no parameter of the program has.
+  std::string FreeName(std::string name) const {
+    const auto taken = [&] {
+      for (const text::Symbol& symbol : program_.symbols) {
+        if (symbol.name == name) return true;
+      }
+      return false;
+    };
+    while (taken()) name += "_";
+    return name;
+  }
+
+  ValueId Size() {
+    if (TakesExtents(spec_)) return builder_.Scalar(extents_[0]);
+    return builder_.Cast(SignedIndex(), builder_.Shape(outputs_[0], 0));
+  }
+
+  // The index along each loop dimension, from the last inwards; as far out as an argument depends on one. Unsigned,
+  // because dividing such numbers is cheaper.
+  void Unravel(ValueId linear) {
+    linear_ = linear;
+    uint32_t needed = 0;
+    for (const auto* forms : {&spec_.outputs, &spec_.inputs}) {
+      for (const ArgumentForm& form : *forms) {
+        if (form.access == Access::kIndexed) needed |= form.mask;
+      }
+    }
+    if (!TakesExtents(spec_)) {
+      indices_[0] = linear;
+      return;
+    }
+    ValueId rest = needed == 0 ? ir::kNone : builder_.Cast(UnsignedIndex(), linear);
+    for (int d = spec_.loop_rank - 1; d >= 0 && (needed & ((uint32_t{2} << d) - 1)) != 0; --d) {
+      ValueId index = rest;
+      if (d > 0) {
+        const ValueId extent = builder_.Cast(UnsignedIndex(), builder_.Scalar(extents_[d]));
+        const ValueId outer = builder_.Apply(Op::kDiv, {rest, extent});
+        if (needed & (uint32_t{1} << d)) {
+          index = builder_.Apply(Op::kSub, {rest, builder_.Apply(Op::kMul, {outer, extent})});
+        }
+        rest = outer;
+      }
+      if (needed & (uint32_t{1} << d)) indices_[d] = builder_.Cast(SignedIndex(), index);
+    }
+  }
+
+  absl::InlinedVector<ValueId, kMaxRank> IndicesOf(const ArgumentForm& form) const {
+    if (form.access == Access::kLinear) return {linear_};
+    absl::InlinedVector<ValueId, kMaxRank> indices;
+    for (int d = 0; d < spec_.loop_rank; ++d) {
+      if (form.mask & (uint32_t{1} << d)) indices.push_back(indices_[d]);
+    }
+    return indices;
+  }
+
+  const text::Program& program_;
+  const Specialization& spec_;
+  Builder builder_;
+  std::vector<ParamId> outputs_;
+  std::vector<ParamId> inputs_;
+  std::array<ParamId, kMaxRank> extents_{};
+  ValueId linear_ = ir::kNone;
+  std::array<ValueId, kMaxRank> indices_{};
+};
+
+// Bits 0-7 dtype, 8-9 access, 10 contiguous, 11-14 rank, 16-23 mask.
+uint64_t WordOf(const ArgumentForm& form) {
+  return static_cast<uint64_t>(form.dtype) | static_cast<uint64_t>(form.access) << 8 |
+         static_cast<uint64_t>(form.contiguous) << 10 | static_cast<uint64_t>(form.rank) << 11 |
+         static_cast<uint64_t>(form.mask) << 16;
+}
+
+}  // namespace
+
+int ArgumentForm::ArrayRank() const {
+  switch (access) {
+    case Access::kScalar:
+      return 0;
+    case Access::kLinear:
+      return 1;
+    case Access::kIndexed:
+      return std::popcount(mask);
+    case Access::kGathered:
+      return rank;
+  }
+  return 0;
+}
+
+absl::InlinedVector<uint64_t, 8> KeyOf(const Specialization& specialization) {
+  // How many there are of each is the program's; two arguments share a word.
+  absl::InlinedVector<uint64_t, 8> key = {static_cast<uint64_t>(specialization.loop_rank) |
+                                          static_cast<uint64_t>(specialization.index) << 8};
+  int shift = 32;
+  for (const auto* forms : {&specialization.outputs, &specialization.inputs}) {
+    for (const ArgumentForm& form : *forms) {
+      if (shift == 64) {
+        key.push_back(0);
+        shift = 0;
+      }
+      key.back() |= WordOf(form) << shift;
+      shift += 32;
+    }
+  }
+  return key;
+}
+
+absl::StatusOr<ir::Kernel> BuildKernel(const text::Program& program, const text::Typing& typing,
+                                       const Specialization& specialization, const std::string& name) {
+  return KernelWriter(program, specialization, name).Write(typing);
+}
+
+}  // namespace slipway::elementwise

@@ -1,0 +1,59 @@
+// The kernel of an elementwise call: a program with the shape of its loop and the layout of every array.
+#ifndef SLIPWAY_JIT_OPS_ELEMENTWISE_KERNEL_H_
+#define SLIPWAY_JIT_OPS_ELEMENTWISE_KERNEL_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "jit/ir.h"
+#include "jit/text/emit.h"
+#include "jit/text/program.h"
+
+namespace slipway::elementwise {
+
+// How one argument meets the loop.
+enum class Access : uint8_t {
+  kScalar,    // A number.
+  kLinear,    // A contiguous array of rank 1, indexed by the element's number.
+  kIndexed,   // An array over the loop dimensions in `mask`, of that rank; rank 0 where it depends on none.
+  kGathered,  // An array of `rank`, read where the program says.
+};
+
+struct ArgumentForm {
+  DType dtype = DType::kVoid;
+  Access access = Access::kScalar;
+  uint8_t mask = 0;  // kIndexed.
+  uint8_t rank = 0;  // kGathered.
+  bool contiguous = false;
+
+  int ArrayRank() const;  // Of the kernel's parameter.
+};
+
+// What a kernel is specialised by. Everything else (numbers, sizes, strides, addresses) is a launch parameter.
+struct Specialization {
+  int loop_rank = 1;  // Dimensions left after collapsing, at least 1.
+  IndexWidth index = IndexWidth::kIndex64;
+  absl::InlinedVector<ArgumentForm, 8> outputs;  // kLinear or kIndexed over all loop dimensions.
+  absl::InlinedVector<ArgumentForm, 8> inputs;
+};
+
+// The most elements of a loop that a 32-bit index counts: the last block's threads past the end must not wrap around.
+inline constexpr int64_t kMaxElementsIndex32 = INT32_MAX - 1024;
+
+// Words that are equal exactly for equal specialisations: the dispatch key.
+absl::InlinedVector<uint64_t, 8> KeyOf(const Specialization& specialization);
+
+// Whether the kernel takes its size and inner extents as numbers after the arguments: at two loop dimensions and more.
+// Then they are, all int64 or (under kIndex32) all int32: the size, and the extents of dimensions 1 to loop_rank - 1.
+constexpr bool TakesExtents(const Specialization& specialization) { return specialization.loop_rank > 1; }
+
+// Parameters: outputs, inputs, extents. One thread an element. `typing` belongs to the dtypes of the specialisation.
+absl::StatusOr<ir::Kernel> BuildKernel(const text::Program& program, const text::Typing& typing,
+                                       const Specialization& specialization, const std::string& name);
+
+}  // namespace slipway::elementwise
+
+#endif  // SLIPWAY_JIT_OPS_ELEMENTWISE_KERNEL_H_

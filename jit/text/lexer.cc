@@ -1,0 +1,221 @@
+#include "jit/text/lexer.h"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_format.h"
+#include "driver/status_macros.h"
+#include "jit/text/cat.h"
+#include "jit/text/utf8.h"
+
+namespace slipway::text {
+namespace {
+
+struct Spelling {
+  std::string_view text;
+  TokenKind kind;
+};
+
+// Longest first among those that share a beginning.
+constexpr Spelling kOperators[] = {
+    {"->", TokenKind::kArrow},       {"<<", TokenKind::kShiftLeft},    {">>", TokenKind::kShiftRight},
+    {"<=", TokenKind::kLessEqual},   {">=", TokenKind::kGreaterEqual}, {"==", TokenKind::kEqual},
+    {"!=", TokenKind::kNotEqual},    {"&&", TokenKind::kAndAnd},       {"||", TokenKind::kOrOr},
+    {"(", TokenKind::kLeftParen},    {")", TokenKind::kRightParen},    {"[", TokenKind::kLeftBracket},
+    {"]", TokenKind::kRightBracket}, {",", TokenKind::kComma},         {"=", TokenKind::kAssign},
+    {"?", TokenKind::kQuestion},     {":", TokenKind::kColon},         {"+", TokenKind::kPlus},
+    {"-", TokenKind::kMinus},        {"*", TokenKind::kStar},          {"/", TokenKind::kSlash},
+    {"%", TokenKind::kPercent},      {"&", TokenKind::kAmp},           {"|", TokenKind::kPipe},
+    {"^", TokenKind::kCaret},        {"~", TokenKind::kTilde},         {"!", TokenKind::kBang},
+    {"<", TokenKind::kLess},         {">", TokenKind::kGreater},
+};
+
+struct Foreign {
+  std::string_view text;
+  std::string_view hint;
+};
+
+// Operators of other languages, looked for first.
+constexpr Foreign kForeignOperators[] = {
+    {"**", "a power is written pow(x, y)"},
+    {"//", "flooring division is written floor_div(x, y), a comment starts with #"},
+    {"<>", "write !="},
+    {"===", "write =="},
+    {"<<=", "write the assignment out: z = x << y"},
+    {">>=", "write the assignment out: z = x >> y"},
+    {"++", "write x + 1; a sign after a sign needs a space"},
+    {"--", "write x - 1; a sign after a sign needs a space"},
+    {":=", "write ="},
+};
+constexpr std::string_view kCompoundAssignable = "+-*/%&|^";
+
+bool StartsName(char c) { return absl::ascii_isalpha(static_cast<unsigned char>(c)) || c == '_'; }
+bool ContinuesName(char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+
+// Whether a line may not end after this token, so that the next line goes on with the same statement.
+bool WantsMore(TokenKind kind) { return kind >= TokenKind::kComma || kind == TokenKind::kLeftParen; }
+
+class Lexer {
+ public:
+  explicit Lexer(const Source& source) : source_(source), text_(source.text()) {}
+
+  absl::StatusOr<std::vector<Token>> Run() {
+    tokens_.reserve(text_.size() / 2 + 2);
+    while (at_ < text_.size()) {
+      const char c = text_[at_];
+      if (c == ' ' || c == '\t' || c == '\r') {
+        ++at_;
+      } else if (c == '#') {
+        while (at_ < text_.size() && text_[at_] != '\n') ++at_;
+      } else if (c == '\n' || c == ';') {
+        EndStatement(c);
+      } else if (StartsName(c)) {
+        SLIPWAY_RETURN_IF_ERROR(Name());
+      } else if (IsDigit(c) || (c == '.' && at_ + 1 < text_.size() && IsDigit(text_[at_ + 1]))) {
+        SLIPWAY_RETURN_IF_ERROR(Number());
+      } else {
+        SLIPWAY_RETURN_IF_ERROR(Operator());
+      }
+    }
+    tokens_.push_back({TokenKind::kEnd, {static_cast<uint32_t>(text_.size()), 0}});
+    return std::move(tokens_);
+  }
+
+ private:
+  void Push(TokenKind kind, size_t length) {
+    tokens_.push_back({kind, {static_cast<uint32_t>(at_), static_cast<uint32_t>(length)}});
+    at_ += length;
+  }
+
+  absl::Status ErrorHere(size_t length, std::string_view message, std::string_view hint = {}) const {
+    return source_.ErrorAt({static_cast<uint32_t>(at_), static_cast<uint32_t>(length)}, message, hint);
+  }
+
+  void EndStatement(char c) {
+    const bool has_statement = !tokens_.empty() && tokens_.back().kind != TokenKind::kNewline;
+    const bool continues = c == '\n' && (brackets_ > 0 || (has_statement && WantsMore(tokens_.back().kind)));
+    if (has_statement && !continues) {
+      Push(TokenKind::kNewline, 1);
+    } else {
+      ++at_;
+    }
+  }
+
+  absl::Status Name() {
+    size_t length = 1;
+    while (at_ + length < text_.size() && ContinuesName(text_[at_ + length])) ++length;
+    if (length > kMaxNameBytes) {
+      return ErrorHere(length, Cat("a name of ", length, " characters"),
+                       Cat("at most ", kMaxNameBytes, " are allowed"));
+    }
+    Push(TokenKind::kName, length);
+    return absl::OkStatus();
+  }
+
+  absl::Status Number() {
+    size_t end = at_;
+    const auto peek = [&](size_t ahead) { return end + ahead < text_.size() ? text_[end + ahead] : '\0'; };
+    const auto skip = [&](auto&& accepts) {
+      const size_t begin = end;
+      while (end < text_.size() && accepts(text_[end])) ++end;
+      return end != begin;
+    };
+    const auto is_hex = [](char c) { return absl::ascii_isxdigit(static_cast<unsigned char>(c)); };
+    TokenKind kind = TokenKind::kInteger;
+    bool good = true;
+    const bool hex = peek(0) == '0' && (peek(1) == 'x' || peek(1) == 'X');
+    if (hex) {
+      end += 2;
+      good = skip(is_hex);
+      if (peek(0) == '.') {
+        kind = TokenKind::kFloat;
+        ++end;
+        good |= skip(is_hex);
+      }
+    } else {
+      skip(IsDigit);
+      if (peek(0) == '.') {
+        kind = TokenKind::kFloat;
+        ++end;
+        skip(IsDigit);
+      }
+    }
+    const char exponent = absl::ascii_tolower(static_cast<unsigned char>(peek(0)));
+    if (exponent == (hex ? 'p' : 'e')) {
+      kind = TokenKind::kFloat;
+      ++end;
+      if (peek(0) == '+' || peek(0) == '-') ++end;
+      good &= skip(IsDigit);
+    } else if (hex && kind == TokenKind::kFloat) {
+      good = false;  // As in C: 0x1.8 needs its exponent.
+    }
+    const size_t number_end = end;
+    skip([](char c) { return ContinuesName(c) || c == '.'; });
+    if (!good || end != number_end) return BadNumber(end - at_, number_end - at_);
+    if (kind == TokenKind::kInteger && !hex && end - at_ > 1 && text_[at_] == '0') {
+      return ErrorHere(end - at_, "a number with a leading zero", "leave the zero out: there are no octal numbers");
+    }
+    Push(kind, end - at_);
+    return absl::OkStatus();
+  }
+
+  absl::Status BadNumber(size_t length, size_t digits) const {
+    const std::string_view spelled = text_.substr(at_, length);
+    const std::string_view suffix = spelled.substr(digits);
+    if (suffix == "f" || suffix == "F" || suffix == "l" || suffix == "L" || suffix == "u" || suffix == "U") {
+      return ErrorHere(length, Cat("malformed number '", spelled, "'"),
+                       Cat("leave the suffix out: a number takes the type of what it meets, and ",
+                           suffix == "u" || suffix == "U" ? "uint32" : "float32", "(x) makes one of that type"));
+    }
+    return ErrorHere(length, Cat("malformed number '", spelled, "'"));
+  }
+
+  absl::Status Operator() {
+    const std::string_view rest = text_.substr(at_);
+    for (const Foreign& foreign : kForeignOperators) {
+      if (rest.substr(0, foreign.text.size()) == foreign.text) {
+        return ErrorHere(foreign.text.size(), Cat("'", foreign.text, "' is no operator here"), foreign.hint);
+      }
+    }
+    const bool compound = kCompoundAssignable.find(rest[0]) != std::string_view::npos;
+    if (compound && rest.substr(1, 1) == "=" && rest.substr(2, 1) != "=") {
+      return ErrorHere(2, Cat("'", rest.substr(0, 2), "' is no operator here"),
+                       Cat("write the assignment out: z = x ", rest.substr(0, 1), " y"));
+    }
+    for (const Spelling& spelling : kOperators) {
+      if (rest.substr(0, spelling.text.size()) != spelling.text) continue;
+      if (spelling.kind == TokenKind::kLeftParen || spelling.kind == TokenKind::kLeftBracket) ++brackets_;
+      if (spelling.kind == TokenKind::kRightParen || spelling.kind == TokenKind::kRightBracket) --brackets_;
+      Push(spelling.kind, spelling.text.size());
+      return absl::OkStatus();
+    }
+    return UnexpectedCharacter();
+  }
+
+  absl::Status UnexpectedCharacter() const {
+    const unsigned char c = static_cast<unsigned char>(text_[at_]);
+    if (c < 0x20 || c == 0x7f) return ErrorHere(1, absl::StrFormat("unexpected control character 0x%02x", c));
+    const std::string_view shown = text_.substr(at_, utf8::SequenceLength(text_, at_));
+    std::string_view hint;
+    if (c == '{' || c == '}') hint = "conditions are written c ? x : y";
+    if (c == '"' || c == '\'') hint = "there are no strings";
+    if (c == '.') hint = "a number needs a digit beside its point";
+    if (c >= 0x80) hint = "names are made of a-z, A-Z, 0-9 and _";
+    return ErrorHere(shown.size(), Cat("unexpected character '", shown, "'"), hint);
+  }
+
+  const Source& source_;
+  std::string_view text_;
+  size_t at_ = 0;
+  int64_t brackets_ = 0;  // Open ones; newlines inside them are spaces.
+  std::vector<Token> tokens_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::vector<Token>> Lex(const Source& source) { return Lexer(source).Run(); }
+
+}  // namespace slipway::text

@@ -1,0 +1,63 @@
+// Splits a text into tokens. Names and numbers keep their spelling; values are read by the parser.
+#ifndef SLIPWAY_JIT_TEXT_LEXER_H_
+#define SLIPWAY_JIT_TEXT_LEXER_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "jit/text/source.h"
+
+namespace slipway::text {
+
+enum class TokenKind : uint8_t {
+  kEnd,
+  kNewline,  // Or ';'. None inside brackets, none after an operator.
+  kName,
+  kInteger,
+  kFloat,
+  // Punctuation and operators.
+  kLeftParen,
+  kRightParen,
+  kLeftBracket,
+  kRightBracket,
+  kComma,
+  kAssign,
+  kQuestion,
+  kColon,
+  kArrow,
+  kPlus,
+  kMinus,
+  kStar,
+  kSlash,
+  kPercent,
+  kAmp,
+  kPipe,
+  kCaret,
+  kTilde,
+  kBang,
+  kShiftLeft,
+  kShiftRight,
+  kLess,
+  kLessEqual,
+  kGreater,
+  kGreaterEqual,
+  kEqual,
+  kNotEqual,
+  kAndAnd,
+  kOrOr,
+};
+
+struct Token {
+  TokenKind kind = TokenKind::kEnd;
+  Span span;
+};
+
+// The tokens of a validated source, ended by one kEnd. '#' starts a comment that ends with its line. Errors: a
+// character that starts no token, an operator of another language (`**`, `+=`, ...; the message says what to write), a
+// malformed number, a name longer than kMaxNameBytes.
+absl::StatusOr<std::vector<Token>> Lex(const Source& source);
+
+}  // namespace slipway::text
+
+#endif  // SLIPWAY_JIT_TEXT_LEXER_H_
