@@ -257,11 +257,8 @@ uint64_t FloatToBits(DType dtype, double value) {
   switch (dtype) {
     case DType::kFloat16:
       return RoundToSixteenBits(value, 10, 5);
-    case DType::kBFloat16: {
-      // Through float32, as the code generator does on every target.
-      DefaultFloatEnvironment environment;
-      return RoundToSixteenBits(static_cast<float>(value), 7, 8);
-    }
+    case DType::kBFloat16:
+      return RoundToSixteenBits(value, 7, 8);
     case DType::kFloat32: {
       DefaultFloatEnvironment environment;
       return ToBits(static_cast<float>(value));

@@ -22,8 +22,7 @@ bool Fold(Op op, DType type, absl::Span<const uint64_t> operands, uint64_t* resu
 // Folds a cast between any two of bool, integers and floats.
 uint64_t FoldCast(DType from, DType to, uint64_t bits);
 
-// Bits of a constant as a number, exactly, and back, rounded to nearest even; `dtype` is a float. To bfloat16 through
-// float32, as casts go.
+// Bits of a constant as a number, exactly, and back, rounded once to nearest even; `dtype` is a float.
 double FloatFromBits(DType dtype, uint64_t bits);
 uint64_t FloatToBits(DType dtype, double value);
 int64_t SignedFromBits(DType dtype, uint64_t bits);  // dtype a signed integer.

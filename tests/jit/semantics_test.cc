@@ -1,0 +1,109 @@
+// The table itself, and the rules on types that stand beside it.
+#include "jit/semantics.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace slipway::ir {
+namespace {
+
+constexpr DType kArithmetic[] = {DType::kBool,     DType::kInt8,    DType::kInt16,  DType::kInt32,  DType::kInt64,
+                                 DType::kUInt8,    DType::kUInt16,  DType::kUInt32, DType::kUInt64, DType::kFloat16,
+                                 DType::kBFloat16, DType::kFloat32, DType::kFloat64};
+
+// The promotion rules of docs/semantics.md, written down from the text: by kind, width in bits and sign.
+DType ExpectedPromotion(DType a, DType b) {
+  if (a == b) return a;
+  if (a == DType::kBool) return b;
+  if (b == DType::kBool) return a;
+  if (IsFloat(a) && IsFloat(b)) {
+    if (a == DType::kFloat64 || b == DType::kFloat64) return DType::kFloat64;
+    return DType::kFloat32;  // float32 with a half, or the two halves.
+  }
+  if (IsFloat(a)) return a;
+  if (IsFloat(b)) return b;
+  // The narrowest type of all that holds every value of both; unsigned only of unsigned.
+  for (DType c : {DType::kUInt8, DType::kInt8, DType::kUInt16, DType::kInt16, DType::kUInt32, DType::kInt32,
+                  DType::kUInt64, DType::kInt64}) {
+    auto holds = [&](DType t) {
+      if (IsSignedInteger(t)) return IsSignedInteger(c) && SizeOf(c) >= SizeOf(t);
+      return IsUnsignedInteger(c) ? SizeOf(c) >= SizeOf(t) : SizeOf(c) > SizeOf(t);
+    };
+    if (holds(a) && holds(b)) return c;
+  }
+  return DType::kVoid;
+}
+
+TEST(Promotion, OfEveryPairOfTypes) {
+  for (DType a : kArithmetic) {
+    for (DType b : kArithmetic) {
+      EXPECT_EQ(Promote(a, b), ExpectedPromotion(a, b)) << Name(a) << " " << Name(b);
+      EXPECT_EQ(Promote(a, b), Promote(b, a));
+    }
+    EXPECT_EQ(Promote(a, DType::kVoid), DType::kVoid);
+    EXPECT_EQ(Promote(a, DType::kComplex64), DType::kVoid);
+  }
+}
+
+TEST(Promotion, UInt64WithASignedTypeHasNone) {
+  for (DType t : {DType::kInt8, DType::kInt16, DType::kInt32, DType::kInt64}) {
+    EXPECT_EQ(Promote(t, DType::kUInt64), DType::kVoid);
+  }
+  EXPECT_EQ(Promote(DType::kUInt32, DType::kUInt64), DType::kUInt64);
+}
+
+TEST(Stores, WithinOneKindOrIntoOneThatHoldsIt) {
+  EXPECT_TRUE(StoresInto(DType::kInt64, DType::kUInt8));
+  EXPECT_TRUE(StoresInto(DType::kFloat64, DType::kFloat16));
+  EXPECT_TRUE(StoresInto(DType::kInt64, DType::kFloat32));
+  EXPECT_TRUE(StoresInto(DType::kBool, DType::kInt8));
+  EXPECT_FALSE(StoresInto(DType::kFloat16, DType::kInt64));
+  EXPECT_FALSE(StoresInto(DType::kInt8, DType::kBool));
+  EXPECT_FALSE(StoresInto(DType::kFloat32, DType::kBool));
+  EXPECT_FALSE(StoresInto(DType::kFloat32, DType::kComplex64));
+  EXPECT_TRUE(StoresInto(DType::kComplex64, DType::kComplex64));
+  EXPECT_FALSE(StoresInto(DType::kVoid, DType::kInt8));
+}
+
+class Row : public testing::TestWithParam<int> {};
+
+TEST_P(Row, IsComplete) {
+  const Op op = static_cast<Op>(GetParam());
+  const Semantics& row = SemanticsOf(op);
+  EXPECT_EQ(row.op, op);
+  EXPECT_GE(row.arity, 1);
+  EXPECT_LE(row.arity, 3);
+  EXPECT_EQ(row.accepts & (SetOf(DType::kVoid) | SetOf(DType::kComplex64) | SetOf(DType::kComplex128)), 0u);
+  const bool expanded = op == Op::kTrueDiv || op == Op::kFloorDiv || op == Op::kFloorMod;
+  for (DType type : kArithmetic) {
+    const Lowering& lowering = LoweringOf(op, type);
+    EXPECT_EQ(lowering.by != LowerBy::kNone, Contains(row.accepts, type) && !expanded)
+        << Name(op) << " on " << Name(type);
+    const bool named = lowering.by == LowerBy::kBinary || lowering.by == LowerBy::kDivision ||
+                       lowering.by == LowerBy::kShift || lowering.by == LowerBy::kCompare ||
+                       lowering.by == LowerBy::kIntrinsic || lowering.by == LowerBy::kMinMax ||
+                       lowering.by == LowerBy::kClassify || lowering.by == LowerBy::kLibrary;
+    EXPECT_EQ(lowering.name != nullptr, named || lowering.by == LowerBy::kNegate) << Name(op) << " on " << Name(type);
+    // What a library computes is not folded, but for fmod, which is exact.
+    if (lowering.by == LowerBy::kNone) continue;
+    EXPECT_EQ(row.fold != nullptr, lowering.by != LowerBy::kLibrary || op == Op::kFmod) << Name(op);
+  }
+  Op found;
+  ASSERT_TRUE(OpFromName(Name(op), &found));
+  EXPECT_EQ(found, op);
+}
+INSTANTIATE_TEST_SUITE_P(Operators, Row, testing::Range(0, kNumOperators));
+
+TEST(Names, OfStructuralInstructionsAreNotOperators) {
+  Op op;
+  EXPECT_FALSE(OpFromName("load", &op));
+  EXPECT_FALSE(OpFromName("", &op));
+  EXPECT_EQ(Spelling(Op::kNeg), "unary '-'");
+  EXPECT_EQ(Spelling(Op::kSqrt), "'sqrt'");
+  EXPECT_STREQ(Name(SpecialRegister::kBlockDimY), "block_dim.y");
+}
+
+}  // namespace
+}  // namespace slipway::ir
