@@ -56,7 +56,7 @@ TEST(AwkwardFamilies, EveryFileHasAFamilyAndEveryFamilyAFile) {
 }
 
 TEST_F(AwkwardRunner, PassesAndCountsLaunches) {
-  const Tally tally = Run(FamilyNamed("localindex"), kData, device_, stream_).value();
+  const Tally tally = awkward::Run(FamilyNamed("localindex"), kData, device_, stream_).value();
   EXPECT_EQ(tally.passed, 8);
   EXPECT_EQ(tally.total, 8);
   EXPECT_EQ(tally.kernels, 1);
@@ -67,22 +67,22 @@ TEST_F(AwkwardRunner, PassesAndCountsLaunches) {
 
 TEST_F(AwkwardRunner, ReportsTheFirstWrongElement) {
   const std::string folder = Altered("[0,1,2,", "[0,1,9,");
-  const Tally tally = Run(FamilyNamed("localindex"), folder, device_, stream_).value();
+  const Tally tally = awkward::Run(FamilyNamed("localindex"), folder, device_, stream_).value();
   EXPECT_EQ(tally.passed, tally.total - 1);
   EXPECT_THAT(tally.first_failure, HasSubstr("awkward_localindex_64: toindex[2] is 2, expected 9"));
 }
 
 TEST_F(AwkwardRunner, ReportsAVariantThatHasNoKernel) {
   const std::string folder = Altered("\"int64[]\"", "\"int32[]\"");
-  const Tally tally = Run(FamilyNamed("localindex"), folder, device_, stream_).value();
+  const Tally tally = awkward::Run(FamilyNamed("localindex"), folder, device_, stream_).value();
   EXPECT_EQ(tally.passed, 0);
   EXPECT_THAT(tally.first_failure, HasSubstr("no kernel of ours has this variant's types"));
 }
 
 TEST_F(AwkwardRunner, SaysWhatIsWrongWithTheData) {
-  EXPECT_EQ(Run(FamilyNamed("localindex"), "/nonexistent", device_, stream_).status().code(),
+  EXPECT_EQ(awkward::Run(FamilyNamed("localindex"), "/nonexistent", device_, stream_).status().code(),
             absl::StatusCode::kNotFound);
-  EXPECT_THAT(Run(FamilyNamed("localindex"), Altered("{", "]"), device_, stream_).status().message(),
+  EXPECT_THAT(awkward::Run(FamilyNamed("localindex"), Altered("{", "]"), device_, stream_).status().message(),
               HasSubstr("localindex.json is not JSON"));
 }
 
