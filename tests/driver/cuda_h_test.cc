@@ -1,0 +1,225 @@
+// Compares driver_api.h with the toolkit's own headers. Built only where those are installed; nearly all of it is
+// decided by the compiler.
+#include <cuda.h>
+#include <cudaTypedefs.h>
+
+#include <cstring>
+#include <string>
+#include <type_traits>
+
+#include "driver/loader.h"
+#include "gtest/gtest.h"
+#include "slipway/driver_api.h"
+
+namespace slipway {
+namespace {
+
+// Whether a value of type A can be read as one of type B on the other side of a C call: the same type, or integers of
+// one size and signedness, or enumerations of one size, or pointers to such, or functions of such.
+template <class A, class B>
+struct SameAbi {
+  static constexpr bool kValue = [] {
+    if constexpr (std::is_same_v<A, B>) {
+      return true;
+    } else if constexpr (std::is_pointer_v<A> && std::is_pointer_v<B>) {
+      using ToA = std::remove_pointer_t<A>;
+      using ToB = std::remove_pointer_t<B>;
+      return std::is_const_v<ToA> == std::is_const_v<ToB> &&
+             SameAbi<std::remove_const_t<ToA>, std::remove_const_t<ToB>>::kValue;
+    } else if constexpr (std::is_enum_v<A> && std::is_enum_v<B>) {
+      return sizeof(A) == sizeof(B);
+    } else if constexpr (std::is_integral_v<A> && std::is_integral_v<B>) {
+      return sizeof(A) == sizeof(B) && std::is_signed_v<A> == std::is_signed_v<B>;
+    } else {
+      return false;
+    }
+  }();
+};
+template <class ResultA, class... ArgsA, class ResultB, class... ArgsB>
+struct SameAbi<ResultA(ArgsA...), ResultB(ArgsB...)> {
+  static constexpr bool kValue = [] {
+    if constexpr (sizeof...(ArgsA) == sizeof...(ArgsB)) {
+      return SameAbi<ResultA, ResultB>::kValue && (SameAbi<ArgsA, ArgsB>::kValue && ...);
+    } else {
+      return false;
+    }
+  }();
+};
+static_assert(!SameAbi<int*, float*>::kValue && !SameAbi<int*, const int*>::kValue && !SameAbi<int, unsigned>::kValue);
+static_assert(!SameAbi<void(int), void(int, int)>::kValue && !SameAbi<CUresult, int>::kValue);
+
+// cudaTypedefs.h has a type for each variant of each function, named after the CUDA version that brought it: this
+// checks the version in our list as well as the parameters.
+#define SLIPWAY_CHECK_DECLARATION(member, since, need, parameters)                       \
+  static_assert(SameAbi<decltype(DriverApi::member), PFN_cu##member##_v##since>::kValue, \
+                "cu" #member " is declared otherwise in the toolkit's headers");
+SLIPWAY_DRIVER_FUNCTIONS(SLIPWAY_CHECK_DECLARATION)
+#undef SLIPWAY_CHECK_DECLARATION
+
+// Handles are the very types of cuda.h, so that a program's own go through without a cast.
+static_assert(std::is_same_v<slipway::CUstream, ::CUstream> && std::is_same_v<slipway::CUevent, ::CUevent>);
+static_assert(std::is_same_v<slipway::CUmodule, ::CUmodule> && std::is_same_v<slipway::CUfunction, ::CUfunction>);
+static_assert(std::is_same_v<slipway::CUcontext, ::CUcontext>);
+static_assert(std::is_same_v<slipway::CUdevice, ::CUdevice> && std::is_same_v<slipway::CUdeviceptr, ::CUdeviceptr>);
+static_assert(std::is_same_v<slipway::CUhostFn, ::CUhostFn>);
+static_assert(std::is_same_v<slipway::CUoccupancyB2DSize, ::CUoccupancyB2DSize>);
+static_assert(sizeof(slipway::CUuuid) == sizeof(::CUuuid));
+
+// One function an enumeration, with a case for each of our enumerators that compares its number. -Wswitch as an error
+// makes the list complete: an enumerator of ours that is not compared does not compile.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic error "-Wswitch"
+#define SAME(name)                                                              \
+  case slipway::name:                                                           \
+    static_assert(static_cast<int>(slipway::name) == static_cast<int>(::name)); \
+    break;
+[[maybe_unused]] constexpr void Compare(slipway::CUresult value) {
+  switch (value) {
+    SAME(CUDA_SUCCESS)
+    SAME(CUDA_ERROR_INVALID_VALUE)
+    SAME(CUDA_ERROR_OUT_OF_MEMORY)
+    SAME(CUDA_ERROR_NOT_INITIALIZED)
+    SAME(CUDA_ERROR_DEINITIALIZED)
+    SAME(CUDA_ERROR_STUB_LIBRARY)
+    SAME(CUDA_ERROR_DEVICE_UNAVAILABLE)
+    SAME(CUDA_ERROR_NO_DEVICE)
+    SAME(CUDA_ERROR_INVALID_DEVICE)
+    SAME(CUDA_ERROR_INVALID_IMAGE)
+    SAME(CUDA_ERROR_INVALID_CONTEXT)
+    SAME(CUDA_ERROR_NO_BINARY_FOR_GPU)
+    SAME(CUDA_ERROR_ECC_UNCORRECTABLE)
+    SAME(CUDA_ERROR_INVALID_PTX)
+    SAME(CUDA_ERROR_JIT_COMPILER_NOT_FOUND)
+    SAME(CUDA_ERROR_UNSUPPORTED_PTX_VERSION)
+    SAME(CUDA_ERROR_INVALID_SOURCE)
+    SAME(CUDA_ERROR_FILE_NOT_FOUND)
+    SAME(CUDA_ERROR_OPERATING_SYSTEM)
+    SAME(CUDA_ERROR_INVALID_HANDLE)
+    SAME(CUDA_ERROR_ILLEGAL_STATE)
+    SAME(CUDA_ERROR_NOT_FOUND)
+    SAME(CUDA_ERROR_NOT_READY)
+    SAME(CUDA_ERROR_ILLEGAL_ADDRESS)
+    SAME(CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES)
+    SAME(CUDA_ERROR_LAUNCH_TIMEOUT)
+    SAME(CUDA_ERROR_PRIMARY_CONTEXT_ACTIVE)
+    SAME(CUDA_ERROR_CONTEXT_IS_DESTROYED)
+    SAME(CUDA_ERROR_ASSERT)
+    SAME(CUDA_ERROR_HARDWARE_STACK_ERROR)
+    SAME(CUDA_ERROR_ILLEGAL_INSTRUCTION)
+    SAME(CUDA_ERROR_MISALIGNED_ADDRESS)
+    SAME(CUDA_ERROR_INVALID_ADDRESS_SPACE)
+    SAME(CUDA_ERROR_INVALID_PC)
+    SAME(CUDA_ERROR_LAUNCH_FAILED)
+    SAME(CUDA_ERROR_NOT_PERMITTED)
+    SAME(CUDA_ERROR_NOT_SUPPORTED)
+    SAME(CUDA_ERROR_SYSTEM_NOT_READY)
+    SAME(CUDA_ERROR_SYSTEM_DRIVER_MISMATCH)
+    SAME(CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE)
+    SAME(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED)
+    SAME(CUDA_ERROR_UNKNOWN)
+  }
+}
+[[maybe_unused]] constexpr void Compare(slipway::CUdevice_attribute value) {
+  switch (value) {
+    SAME(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK)
+    SAME(CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X)
+    SAME(CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y)
+    SAME(CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z)
+    SAME(CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X)
+    SAME(CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y)
+    SAME(CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z)
+    SAME(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK)
+    SAME(CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY)
+    SAME(CU_DEVICE_ATTRIBUTE_WARP_SIZE)
+    SAME(CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK)
+    SAME(CU_DEVICE_ATTRIBUTE_CLOCK_RATE)
+    SAME(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)
+    SAME(CU_DEVICE_ATTRIBUTE_INTEGRATED)
+    SAME(CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY)
+    SAME(CU_DEVICE_ATTRIBUTE_CONCURRENT_KERNELS)
+    SAME(CU_DEVICE_ATTRIBUTE_PCI_BUS_ID)
+    SAME(CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR)
+    SAME(CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT)
+    SAME(CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING)
+    SAME(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)
+    SAME(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)
+    SAME(CU_DEVICE_ATTRIBUTE_STREAM_PRIORITIES_SUPPORTED)
+    SAME(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR)
+    SAME(CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR)
+    SAME(CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY)
+    SAME(CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH)
+    SAME(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)
+    SAME(CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR)
+    SAME(CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED)
+  }
+}
+[[maybe_unused]] constexpr void Compare(slipway::CUfunction_attribute value) {
+  switch (value) {
+    SAME(CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)
+    SAME(CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)
+    SAME(CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES)
+    SAME(CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)
+    SAME(CU_FUNC_ATTRIBUTE_NUM_REGS)
+    SAME(CU_FUNC_ATTRIBUTE_PTX_VERSION)
+    SAME(CU_FUNC_ATTRIBUTE_BINARY_VERSION)
+    SAME(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)
+  }
+}
+[[maybe_unused]] constexpr void Compare(slipway::CUjit_option value) {
+  switch (value) {
+    SAME(CU_JIT_MAX_REGISTERS)
+    SAME(CU_JIT_INFO_LOG_BUFFER)
+    SAME(CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES)
+    SAME(CU_JIT_ERROR_LOG_BUFFER)
+    SAME(CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES)
+    SAME(CU_JIT_OPTIMIZATION_LEVEL)
+  }
+}
+[[maybe_unused]] constexpr void Compare(slipway::CUpointer_attribute value) {
+  switch (value) {
+    SAME(CU_POINTER_ATTRIBUTE_CONTEXT)
+    SAME(CU_POINTER_ATTRIBUTE_MEMORY_TYPE)
+    SAME(CU_POINTER_ATTRIBUTE_DEVICE_POINTER)
+    SAME(CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL)
+  }
+}
+[[maybe_unused]] constexpr void Compare(slipway::CUdriverProcAddressQueryResult value) {
+  switch (value) {
+    SAME(CU_GET_PROC_ADDRESS_SUCCESS)
+    SAME(CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND)
+    SAME(CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT)
+  }
+}
+#undef SAME
+#pragma GCC diagnostic pop
+
+static_assert(slipway::CU_STREAM_DEFAULT == static_cast<unsigned>(::CU_STREAM_DEFAULT));
+static_assert(slipway::CU_STREAM_NON_BLOCKING == static_cast<unsigned>(::CU_STREAM_NON_BLOCKING));
+static_assert(slipway::CU_EVENT_DEFAULT == static_cast<unsigned>(::CU_EVENT_DEFAULT));
+static_assert(slipway::CU_EVENT_BLOCKING_SYNC == static_cast<unsigned>(::CU_EVENT_BLOCKING_SYNC));
+static_assert(slipway::CU_EVENT_DISABLE_TIMING == static_cast<unsigned>(::CU_EVENT_DISABLE_TIMING));
+
+// What cuda.h defines as casts in macros can be compared only when the program runs.
+TEST(CudaHeaderTest, LaunchAndStreamMacros) {
+  EXPECT_EQ(kLaunchParamEnd, CU_LAUNCH_PARAM_END);
+  EXPECT_EQ(kLaunchParamBufferPointer, CU_LAUNCH_PARAM_BUFFER_POINTER);
+  EXPECT_EQ(kLaunchParamBufferSize, CU_LAUNCH_PARAM_BUFFER_SIZE);
+  EXPECT_EQ(kStreamLegacy, CU_STREAM_LEGACY);
+  EXPECT_EQ(kStreamPerThread, CU_STREAM_PER_THREAD);
+}
+
+// cuda.h names the exported variant by macros such as `#define cuMemAlloc cuMemAlloc_v2`.
+TEST(CudaHeaderTest, ExportedNames) {
+#define SLIPWAY_TEXT_OF(expanded) #expanded
+#define SLIPWAY_EXPANDED_TEXT(name) SLIPWAY_TEXT_OF(name)
+#define SLIPWAY_CHECK_NAME(member, since, need, parameters)              \
+  /* A later variant has become the header's; ours is the first. */      \
+  if (std::strcmp(#member, "EventElapsedTime") != 0) {                   \
+    EXPECT_EQ(ExportedName(#member), SLIPWAY_EXPANDED_TEXT(cu##member)); \
+  }
+  SLIPWAY_DRIVER_FUNCTIONS(SLIPWAY_CHECK_NAME)
+#undef SLIPWAY_CHECK_NAME
+}
+
+}  // namespace
+}  // namespace slipway
