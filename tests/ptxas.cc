@@ -1,6 +1,7 @@
 #include "tests/ptxas.h"
 
 #include <elf.h>
+#include <fcntl.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
