@@ -1,0 +1,106 @@
+// What is known about a kernel, and the block size to launch it with.
+#include <algorithm>
+
+#include "driver/cpu/api.h"
+#include "driver/cpu/limits.h"
+#include "driver/cpu/runtime.h"
+
+namespace slipway::cpu {
+namespace {
+
+// Large enough to spread the cost of entering a block, small enough to leave blocks for every core; a power of two,
+// which turns a grid computation into a shift. docs: see the measurements beside issue's launch benchmarks.
+constexpr int kBlockSize = 256;
+constexpr int kNominalRegisters = 32;  // Translated code has none of a GPU's; some callers divide by the number.
+
+std::shared_ptr<Function> FindFunction(CUfunction function) { return Runtime::Get().functions.Find(function); }
+
+int MaxDynamicSharedBytes(const Function& function) {
+  return static_cast<int>(MaxSharedBytesOptIn(GetSettings().sm) - function.kernel->shared_bytes);
+}
+
+}  // namespace
+
+namespace api {
+
+CUresult FuncGetAttribute(int* value, CUfunction_attribute attribute, CUfunction function) {
+  SLIPWAY_RETURN_IF_FAILED(Ready());
+  if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  std::shared_ptr<Function> found = FindFunction(function);
+  if (found == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  const CpuKernel& kernel = *found->kernel;
+  switch (attribute) {
+    case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
+      *value = static_cast<int>(kernel.max_threads == 0 ? kMaxThreadsPerBlock
+                                                        : std::min(kernel.max_threads, kMaxThreadsPerBlock));
+      return CUDA_SUCCESS;
+    case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
+      *value = static_cast<int>(kernel.shared_bytes);
+      return CUDA_SUCCESS;
+    case CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES: {
+      size_t bytes = 0;
+      for (const CpuGlobal& global : found->module->program->globals()) bytes += global.constant ? global.size : 0;
+      *value = static_cast<int>(bytes);
+      return CUDA_SUCCESS;
+    }
+    case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES:
+      *value = static_cast<int>(kernel.local_bytes);
+      return CUDA_SUCCESS;
+    case CU_FUNC_ATTRIBUTE_NUM_REGS:
+      *value = kNominalRegisters;
+      return CUDA_SUCCESS;
+    case CU_FUNC_ATTRIBUTE_PTX_VERSION:  // The virtual architecture, as "major * 10 + minor".
+      *value = found->module->program->sm();
+      return CUDA_SUCCESS;
+    case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
+      *value = GetSettings().sm;
+      return CUDA_SUCCESS;
+    case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
+      *value = found->max_dynamic_shared_bytes.load(std::memory_order_relaxed);
+      return CUDA_SUCCESS;
+  }
+  return CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult FuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int value) {
+  SLIPWAY_RETURN_IF_FAILED(Ready());
+  std::shared_ptr<Function> found = FindFunction(function);
+  if (found == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (attribute != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES || value < 0 ||
+      value > MaxDynamicSharedBytes(*found)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  found->max_dynamic_shared_bytes.store(value, std::memory_order_relaxed);
+  return CUDA_SUCCESS;
+}
+
+CUresult OccupancyMaxPotentialBlockSize(int* min_grid_size, int* block_size, CUfunction function,
+                                        CUoccupancyB2DSize shared_bytes_of_block, size_t dynamic_shared_bytes,
+                                        int block_size_limit) {
+  SLIPWAY_RETURN_IF_FAILED(Ready());
+  if (min_grid_size == nullptr || block_size == nullptr || block_size_limit < 0) return CUDA_ERROR_INVALID_VALUE;
+  std::shared_ptr<Function> found = FindFunction(function);
+  if (found == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  const CpuKernel& kernel = *found->kernel;
+  uint32_t most = kernel.max_threads == 0 ? kMaxThreadsPerBlock : std::min(kernel.max_threads, kMaxThreadsPerBlock);
+  if (block_size_limit > 0) most = std::min(most, static_cast<uint32_t>(block_size_limit));
+  int size = kBlockSize;
+  if (kernel.required_block[0] != 0) {
+    size = static_cast<int>(kernel.max_threads);
+  } else {
+    while (size > static_cast<int>(most)) size /= 2;
+  }
+  size_t optin = static_cast<size_t>(MaxDynamicSharedBytes(*found));
+  auto fits = [&] {
+    return (shared_bytes_of_block == nullptr ? dynamic_shared_bytes : shared_bytes_of_block(size)) <= optin;
+  };
+  while (size > 1 && !fits()) size /= 2;
+  if (!fits()) return CUDA_ERROR_INVALID_VALUE;
+  *block_size = size;
+  // As many blocks as keep every core busy to the end.
+  *min_grid_size = GetSettings().cores * (LimitsFor(GetSettings().sm).max_threads_per_multiprocessor / size);
+  return CUDA_SUCCESS;
+}
+
+}  // namespace api
+}  // namespace slipway::cpu

@@ -1,0 +1,241 @@
+// Device memory, pinned host memory, copies and fills.
+#include <cstring>
+#include <limits>
+
+#include "driver/cpu/api.h"
+#include "driver/cpu/runtime.h"
+
+namespace slipway::cpu {
+namespace {
+
+// "For transfers from pageable host memory to device memory, ... the function will return once the pageable buffer has
+// been copied to the staging memory" (CUDA driver API, API synchronization behavior). Larger ones are copied before the
+// call returns, which comes to the same.
+constexpr size_t kMaxStagedBytes = size_t{64} << 10;
+
+std::byte* Pointer(CUdeviceptr address) { return reinterpret_cast<std::byte*>(address); }
+
+bool IsDeviceRange(CUdeviceptr address, size_t bytes) { return Runtime::Get().arena.Find(address, bytes).has_value(); }
+
+// Whether an asynchronous copy may read or write it after the call has returned. A host pointer into the arena's
+// address space must be allocated; any other is the caller's.
+enum class HostRange { kInvalid, kPageable, kPinned };
+HostRange ClassifyHost(const void* host, size_t bytes) {
+  if (host == nullptr) return HostRange::kInvalid;
+  const Arena& arena = Runtime::Get().arena;
+  uintptr_t address = reinterpret_cast<uintptr_t>(host);
+  if (!arena.Reserved(address)) return HostRange::kPageable;
+  return arena.Find(address, bytes) ? HostRange::kPinned : HostRange::kInvalid;
+}
+
+enum class Direction { kHostToDevice, kDeviceToHost, kDeviceToDevice };
+
+// A copy on `handle`. `wait`: return when it is done, whatever memory it is.
+CUresult Copy(Direction direction, std::byte* to, const std::byte* from, size_t bytes, CUstream handle, bool wait) {
+  SLIPWAY_RETURN_IF_FAILED(Ready());
+  std::shared_ptr<Stream> stream;
+  SLIPWAY_RETURN_IF_FAILED(ResolveStream(handle, &stream));
+  if (bytes == 0) return CUDA_SUCCESS;
+  bool stage = false;
+  if (direction == Direction::kHostToDevice) {
+    HostRange host = ClassifyHost(from, bytes);
+    if (host == HostRange::kInvalid) return CUDA_ERROR_INVALID_VALUE;
+    stage = host == HostRange::kPageable && !wait && bytes <= kMaxStagedBytes;
+    wait |= host == HostRange::kPageable && !stage;
+  } else if (!IsDeviceRange(reinterpret_cast<CUdeviceptr>(from), bytes)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  if (direction == Direction::kDeviceToHost) {
+    HostRange host = ClassifyHost(to, bytes);
+    if (host == HostRange::kInvalid) return CUDA_ERROR_INVALID_VALUE;
+    wait |= host == HostRange::kPageable;
+  } else if (!IsDeviceRange(reinterpret_cast<CUdeviceptr>(to), bytes)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  Engine& engine = Engine::Get();
+  Op* op = engine.NewOp(OpKind::kCopy);
+  op->to = to;
+  op->from = from;
+  op->count = bytes;
+  if (stage) {
+    std::memcpy(op->buffer.Reserve(bytes), from, bytes);
+    op->from = op->buffer.data();
+  }
+  return wait ? engine.EnqueueAndWait(*stream, op) : engine.Enqueue(*stream, op);
+}
+
+CUresult Fill(CUdeviceptr to, uint32_t value, uint32_t width, size_t count, CUstream handle) {
+  SLIPWAY_RETURN_IF_FAILED(Ready());
+  std::shared_ptr<Stream> stream;
+  SLIPWAY_RETURN_IF_FAILED(ResolveStream(handle, &stream));
+  if (count == 0) return CUDA_SUCCESS;
+  if (to % width != 0 || count > std::numeric_limits<size_t>::max() / width || !IsDeviceRange(to, count * width)) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  Op* op = Engine::Get().NewOp(OpKind::kFill);
+  op->to = Pointer(to);
+  op->value = value;
+  op->width = width;
+  op->count = count;
+  return Engine::Get().Enqueue(*stream, op);
+}
+
+// The context that an allocation belongs to; null if it is gone.
+std::shared_ptr<Context> OwnerOf(const Arena::Allocation& allocation) {
+  PrimaryContext& primary = Runtime::Get().primary[static_cast<size_t>(allocation.device)];
+  std::lock_guard<std::mutex> lock(primary.mutex);
+  bool same = primary.context != nullptr && primary.context->id == allocation.owner;
+  return same ? primary.context : nullptr;
+}
+
+void* AllocateIn(Context& context, size_t bytes, Arena::Kind kind) {
+  Arena& arena = Runtime::Get().arena;
+  if (void* memory = arena.Allocate(bytes, context.device, context.id, kind)) return memory;
+  // Frees may be queued; what they give back may be enough.
+  Engine::Get().WaitAll(context);
+  return arena.Allocate(bytes, context.device, context.id, kind);
+}
+
+CUresult FreeNow(uintptr_t address, Arena::Kind kind) {
+  SLIPWAY_RETURN_IF_FAILED(Ready());
+  if (address == 0) return CUDA_SUCCESS;
+  std::shared_ptr<Context> current;
+  // A broken context can free, so that what owns memory in it can let go; the call still tells of the fault.
+  CUresult result = CurrentContext(&current);
+  if (current == nullptr) return result;
+  std::optional<Arena::Allocation> allocation = Runtime::Get().arena.BeginFree(address, kind);
+  if (!allocation) return result != CUDA_SUCCESS ? result : CUDA_ERROR_INVALID_VALUE;
+  if (std::shared_ptr<Context> owner = OwnerOf(*allocation)) Engine::Get().WaitAll(*owner);
+  Runtime::Get().arena.Free(address);
+  return Sticky(*current);
+}
+
+}  // namespace
+
+namespace api {
+
+CUresult MemGetInfo(size_t* free, size_t* total) {
+  SLIPWAY_RETURN_IF_FAILED(Ready());
+  if (free == nullptr || total == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  std::shared_ptr<Context> context;
+  SLIPWAY_RETURN_IF_FAILED(CurrentContext(&context));
+  const Arena& arena = Runtime::Get().arena;
+  *total = arena.limit();
+  *free = arena.limit() - arena.used(context->device);
+  return CUDA_SUCCESS;
+}
+
+CUresult MemAlloc(CUdeviceptr* address, size_t bytes) {
+  SLIPWAY_RETURN_IF_FAILED(Ready());
+  std::shared_ptr<Context> context;
+  SLIPWAY_RETURN_IF_FAILED(CurrentContext(&context));
+  if (address == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
+  void* memory = AllocateIn(*context, bytes, Arena::Kind::kDevice);
+  if (memory == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+  *address = reinterpret_cast<CUdeviceptr>(memory);
+  return CUDA_SUCCESS;
+}
+
+CUresult MemFree(CUdeviceptr address) { return FreeNow(address, Arena::Kind::kDevice); }
+
+CUresult MemAllocAsync(CUdeviceptr* address, size_t bytes, CUstream handle) {
+  SLIPWAY_RETURN_IF_FAILED(Ready());
+  std::shared_ptr<Stream> stream;
+  SLIPWAY_RETURN_IF_FAILED(ResolveStream(handle, &stream));
+  if (address == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
+  void* memory = AllocateIn(*stream->context, bytes, Arena::Kind::kDevice);
+  if (memory == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+  *address = reinterpret_cast<CUdeviceptr>(memory);
+  return CUDA_SUCCESS;
+}
+
+CUresult MemFreeAsync(CUdeviceptr address, CUstream handle) {
+  SLIPWAY_RETURN_IF_FAILED(Ready());
+  std::shared_ptr<Stream> stream;
+  CUresult result = ResolveStream(handle, &stream);
+  if (stream == nullptr) return result;
+  Arena& arena = Runtime::Get().arena;
+  if (!arena.BeginFree(address, Arena::Kind::kDevice))
+    return result != CUDA_SUCCESS ? result : CUDA_ERROR_INVALID_VALUE;
+  if (result != CUDA_SUCCESS) {
+    // A broken context queues nothing any more; its memory is given back as soon as nothing of it runs.
+    Engine::Get().WaitAll(*stream->context);
+    arena.Free(address);
+    return result;
+  }
+  Op* op = Engine::Get().NewOp(OpKind::kFree);
+  op->to = Pointer(address);
+  result = Engine::Get().Enqueue(*stream, op);
+  if (result != CUDA_SUCCESS) arena.CancelFree(address);
+  return result;
+}
+
+CUresult MemAllocHost(void** address, size_t bytes) {
+  SLIPWAY_RETURN_IF_FAILED(Ready());
+  std::shared_ptr<Context> context;
+  SLIPWAY_RETURN_IF_FAILED(CurrentContext(&context));
+  if (address == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
+  *address = AllocateIn(*context, bytes, Arena::Kind::kHost);
+  return *address == nullptr ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
+}
+
+CUresult MemFreeHost(void* address) { return FreeNow(reinterpret_cast<uintptr_t>(address), Arena::Kind::kHost); }
+
+CUresult MemcpyHtoD(CUdeviceptr to, const void* from, size_t bytes) {
+  return Copy(Direction::kHostToDevice, Pointer(to), static_cast<const std::byte*>(from), bytes, nullptr, true);
+}
+CUresult MemcpyDtoH(void* to, CUdeviceptr from, size_t bytes) {
+  return Copy(Direction::kDeviceToHost, static_cast<std::byte*>(to), Pointer(from), bytes, nullptr, true);
+}
+// "For transfers from device memory to device memory, no host-side synchronization is performed."
+CUresult MemcpyDtoD(CUdeviceptr to, CUdeviceptr from, size_t bytes) {
+  return Copy(Direction::kDeviceToDevice, Pointer(to), Pointer(from), bytes, nullptr, false);
+}
+CUresult MemcpyHtoDAsync(CUdeviceptr to, const void* from, size_t bytes, CUstream stream) {
+  return Copy(Direction::kHostToDevice, Pointer(to), static_cast<const std::byte*>(from), bytes, stream, false);
+}
+CUresult MemcpyDtoHAsync(void* to, CUdeviceptr from, size_t bytes, CUstream stream) {
+  return Copy(Direction::kDeviceToHost, static_cast<std::byte*>(to), Pointer(from), bytes, stream, false);
+}
+CUresult MemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
+  return Copy(Direction::kDeviceToDevice, Pointer(to), Pointer(from), bytes, stream, false);
+}
+
+CUresult MemsetD8(CUdeviceptr to, unsigned char value, size_t count) { return Fill(to, value, 1, count, nullptr); }
+CUresult MemsetD8Async(CUdeviceptr to, unsigned char value, size_t count, CUstream stream) {
+  return Fill(to, value, 1, count, stream);
+}
+CUresult MemsetD32(CUdeviceptr to, unsigned value, size_t count) { return Fill(to, value, 4, count, nullptr); }
+CUresult MemsetD32Async(CUdeviceptr to, unsigned value, size_t count, CUstream stream) {
+  return Fill(to, value, 4, count, stream);
+}
+
+CUresult PointerGetAttribute(void* value, CUpointer_attribute attribute, CUdeviceptr address) {
+  SLIPWAY_RETURN_IF_FAILED(Ready());
+  if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  std::optional<Arena::Allocation> allocation = Runtime::Get().arena.Find(address, 1);
+  if (!allocation) return CUDA_ERROR_INVALID_VALUE;
+  // CU_MEMORYTYPE_HOST and CU_MEMORYTYPE_DEVICE of cuda.h.
+  constexpr unsigned kHost = 1, kDevice = 2;
+  switch (attribute) {
+    case CU_POINTER_ATTRIBUTE_CONTEXT: {
+      std::shared_ptr<Context> owner = OwnerOf(*allocation);
+      if (owner == nullptr) return CUDA_ERROR_INVALID_VALUE;
+      *static_cast<CUcontext*>(value) = owner->handle;
+      return CUDA_SUCCESS;
+    }
+    case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+      *static_cast<unsigned*>(value) = allocation->kind == Arena::Kind::kHost ? kHost : kDevice;
+      return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
+      *static_cast<CUdeviceptr*>(value) = address;
+      return CUDA_SUCCESS;
+    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+      *static_cast<int*>(value) = allocation->device;
+      return CUDA_SUCCESS;
+  }
+  return CUDA_ERROR_INVALID_VALUE;
+}
+
+}  // namespace api
+}  // namespace slipway::cpu

@@ -1,0 +1,175 @@
+// Loading PTX, and finding kernels and variables in it.
+#include <cstring>
+#include <mutex>
+#include <shared_mutex>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "driver/cpu/api.h"
+#include "driver/cpu/fault.h"
+#include "driver/cpu/jit_options.h"
+#include "driver/cpu/limits.h"
+#include "driver/cpu/program.h"
+#include "driver/cpu/runtime.h"
+#include "driver/cpu/testing.h"
+
+namespace slipway::cpu {
+namespace {
+
+// First bytes of what a driver takes beside PTX text: an ELF cubin, and a fat binary (fatbinary.h of the toolkit).
+constexpr const char* kBinaryImages[] = {
+    "\x7F"
+    "ELF",
+    "\x50\xED\x55\xBA"};
+
+bool IsBinary(const char* image) {
+  for (const char* start : kBinaryImages) {
+    if (std::strncmp(image, start, 4) == 0) return true;
+  }
+  return false;
+}
+
+CUresult LoadResult(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kOk:
+      return CUDA_SUCCESS;
+    case absl::StatusCode::kOutOfRange:  // A newer .version.
+      return CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
+    case absl::StatusCode::kFailedPrecondition:  // A newer .target.
+      return CUDA_ERROR_NO_BINARY_FOR_GPU;
+    case absl::StatusCode::kResourceExhausted:
+      return CUDA_ERROR_OUT_OF_MEMORY;
+    default:
+      return CUDA_ERROR_INVALID_PTX;
+  }
+}
+
+// What ptxas refuses about a kernel's parameters and static shared memory.
+absl::Status CheckKernels(const Program& program) {
+  size_t most = program.isa() < 81 ? kMaxParameterBytesBefore81 : kMaxParameterBytes;
+  for (const CpuKernel& kernel : program.kernels()) {
+    if (kernel.params_bytes > most) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("kernel ", kernel.name, ": ", kernel.params_bytes, " bytes of parameters; PTX ISA ",
+                       program.isa() / 10, ".", program.isa() % 10, " allows ", most,
+                       most < kMaxParameterBytes ? " (8.1 and newer 32764: write a newer .version)" : ""));
+    }
+    if (kernel.shared_bytes > kSharedBytesPerBlock) {
+      return absl::InvalidArgumentError(absl::StrCat("kernel ", kernel.name, ": ", kernel.shared_bytes,
+                                                     " bytes of static shared memory; a block has ",
+                                                     kSharedBytesPerBlock, " (more only as dynamic shared memory)"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Load(Module& module) {
+  Runtime& runtime = Runtime::Get();
+  std::shared_lock<std::shared_mutex> loading(runtime.loading);
+  ProgramOptions options;
+  options.sm = runtime.settings.sm;
+  options.max_isa = kMaxPtxIsa;
+  options.allocate = [&](size_t bytes, size_t align) -> absl::StatusOr<std::byte*> {
+    if (align > Arena::kAlignment) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("a variable with .align ", align, "; at most ", Arena::kAlignment, " is possible"));
+    }
+    const Context& context = *module.context;
+    void* memory = runtime.arena.Allocate(bytes, context.device, context.id, Arena::Kind::kModule);
+    if (memory == nullptr) {
+      return absl::ResourceExhaustedError(absl::StrCat("no device memory for ", bytes, " bytes of variables"));
+    }
+    module.globals = static_cast<std::byte*>(memory);
+    return module.globals;
+  };
+  absl::StatusOr<std::unique_ptr<Program>> program = Program::Load(module.ptx, options);
+  if (!program.ok()) return program.status();
+  module.program = *std::move(program);
+  return CheckKernels(*module.program);
+}
+
+}  // namespace
+
+std::string LoadedPtxForTesting(CUmodule module) {
+  std::shared_ptr<Module> found = Runtime::Get().modules.Find(module);
+  return found == nullptr ? std::string() : found->ptx;
+}
+
+namespace api {
+
+CUresult ModuleLoadDataEx(CUmodule* module, const void* image, unsigned count, CUjit_option* options, void** values) {
+  SLIPWAY_RETURN_IF_FAILED(Ready());
+  std::shared_ptr<Context> context;
+  SLIPWAY_RETURN_IF_FAILED(CurrentContext(&context));
+  if (module == nullptr || image == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  JitLogs logs;
+  SLIPWAY_RETURN_IF_FAILED(JitLogs::Parse(count, options, values, &logs));
+  const char* text = static_cast<const char*>(image);
+  if (IsBinary(text)) {
+    logs.Write("the CPU device takes PTX text, not machine code for a GPU: load the PTX that it was made from");
+    return CUDA_ERROR_NO_BINARY_FOR_GPU;
+  }
+  InstallFaultHandlers();
+  auto loaded = std::make_shared<Module>();
+  loaded->context = context;
+  loaded->ptx = text;
+  absl::Status status = Load(*loaded);
+  logs.Write({status.message().data(), status.message().size()});
+  if (!status.ok()) return LoadResult(status);
+  *module = Runtime::Get().modules.Add(std::move(loaded));
+  return CUDA_SUCCESS;
+}
+
+CUresult ModuleUnload(CUmodule module) {
+  SLIPWAY_RETURN_IF_FAILED(Ready());
+  Runtime& runtime = Runtime::Get();
+  std::shared_ptr<Module> gone = runtime.modules.Remove(module);
+  if (gone == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  {
+    std::lock_guard<std::mutex> lock(gone->mutex);
+    for (const auto& [name, function] : gone->functions) runtime.functions.Remove(function);
+    gone->functions.clear();
+  }
+  // Launches that are queued hold the module; waiting is what a driver does, and what a caller may rely on.
+  Engine::Get().WaitAll(*gone->context);
+  return Sticky(*gone->context);
+}
+
+CUresult ModuleGetFunction(CUfunction* function, CUmodule module, const char* name) {
+  SLIPWAY_RETURN_IF_FAILED(Ready());
+  Runtime& runtime = Runtime::Get();
+  if (function == nullptr || name == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  std::shared_ptr<Module> found = runtime.modules.Find(module);
+  if (found == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  SLIPWAY_RETURN_IF_FAILED(Sticky(*found->context));
+  const CpuKernel* kernel = found->program->FindKernel(name);
+  if (kernel == nullptr) return CUDA_ERROR_NOT_FOUND;
+  std::lock_guard<std::mutex> lock(found->mutex);
+  CUfunction& handle = found->functions[name];
+  if (handle == nullptr) {
+    auto made = std::make_shared<Function>();
+    made->module = found;
+    made->kernel = kernel;
+    made->max_dynamic_shared_bytes = static_cast<int>(kSharedBytesPerBlock - kernel->shared_bytes);
+    handle = runtime.functions.Add(std::move(made));
+  }
+  *function = handle;
+  return CUDA_SUCCESS;
+}
+
+CUresult ModuleGetGlobal(CUdeviceptr* address, size_t* bytes, CUmodule module, const char* name) {
+  SLIPWAY_RETURN_IF_FAILED(Ready());
+  if (name == nullptr || (address == nullptr && bytes == nullptr)) return CUDA_ERROR_INVALID_VALUE;
+  std::shared_ptr<Module> found = Runtime::Get().modules.Find(module);
+  if (found == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  SLIPWAY_RETURN_IF_FAILED(Sticky(*found->context));
+  const CpuGlobal* global = found->program->FindGlobal(name);
+  if (global == nullptr) return CUDA_ERROR_NOT_FOUND;
+  if (address != nullptr) *address = reinterpret_cast<CUdeviceptr>(global->address);
+  if (bytes != nullptr) *bytes = global->size;
+  return CUDA_SUCCESS;
+}
+
+}  // namespace api
+}  // namespace slipway::cpu

@@ -1,0 +1,157 @@
+// Streams, events and host functions.
+#include <algorithm>
+
+#include "driver/cpu/api.h"
+#include "driver/cpu/runtime.h"
+#include "driver/cpu/testing.h"
+
+namespace slipway::cpu {
+namespace {
+
+// The range of cuCtxGetStreamPriorityRange on GPUs since Volta: lower runs first.
+constexpr int kGreatestPriority = -5;
+constexpr int kLeastPriority = 0;
+
+CUresult ResolveEvent(CUevent handle, std::shared_ptr<Event>* event) {
+  *event = Runtime::Get().events.Find(handle);
+  if (*event == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  return Sticky(*(*event)->context);
+}
+
+}  // namespace
+
+size_t LiveHandlesForTesting() {
+  Runtime& runtime = Runtime::Get();
+  return runtime.modules.size() + runtime.functions.size() + runtime.streams.size() + runtime.events.size();
+}
+
+namespace api {
+
+CUresult StreamCreateWithPriority(CUstream* stream, unsigned flags, int priority) {
+  SLIPWAY_RETURN_IF_FAILED(Ready());
+  std::shared_ptr<Context> context;
+  SLIPWAY_RETURN_IF_FAILED(CurrentContext(&context));
+  if (stream == nullptr || (flags & ~CU_STREAM_NON_BLOCKING) != 0) return CUDA_ERROR_INVALID_VALUE;
+  std::shared_ptr<Stream> made = Engine::Get().AddStream(context, (flags & CU_STREAM_NON_BLOCKING) == 0,
+                                                         std::clamp(priority, kGreatestPriority, kLeastPriority));
+  if (made == nullptr) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+  *stream = Runtime::Get().streams.Add(std::move(made));
+  return CUDA_SUCCESS;
+}
+
+CUresult StreamDestroy(CUstream stream) {
+  SLIPWAY_RETURN_IF_FAILED(Ready());
+  std::shared_ptr<Stream> gone = Runtime::Get().streams.Remove(stream);
+  if (gone == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  Engine::Get().DestroyStream(*gone);
+  return Sticky(*gone->context);
+}
+
+CUresult StreamSynchronize(CUstream handle) {
+  SLIPWAY_RETURN_IF_FAILED(Ready());
+  std::shared_ptr<Stream> stream;
+  SLIPWAY_RETURN_IF_FAILED(ResolveStream(handle, &stream));
+  Engine& engine = Engine::Get();
+  if (stream->is_legacy) {
+    engine.WaitAll(*stream->context, /*blocking_only=*/true);
+  } else {
+    engine.Wait(*stream, engine.LastPosition(*stream));
+  }
+  return Sticky(*stream->context);
+}
+
+CUresult StreamQuery(CUstream handle) {
+  SLIPWAY_RETURN_IF_FAILED(Ready());
+  std::shared_ptr<Stream> stream;
+  SLIPWAY_RETURN_IF_FAILED(ResolveStream(handle, &stream));
+  Engine& engine = Engine::Get();
+  bool done = stream->is_legacy ? engine.AllDone(*stream->context, /*blocking_only=*/true)
+                                : engine.Done(*stream, engine.LastPosition(*stream));
+  return done ? Sticky(*stream->context) : CUDA_ERROR_NOT_READY;
+}
+
+CUresult StreamWaitEvent(CUstream handle, CUevent event_handle, unsigned flags) {
+  SLIPWAY_RETURN_IF_FAILED(Ready());
+  std::shared_ptr<Stream> stream;
+  std::shared_ptr<Event> event;
+  SLIPWAY_RETURN_IF_FAILED(ResolveStream(handle, &stream));
+  SLIPWAY_RETURN_IF_FAILED(ResolveEvent(event_handle, &event));
+  if (flags != 0) return CUDA_ERROR_INVALID_VALUE;
+  Dependency recorded = Engine::Get().RecordedAt(*event);
+  if (recorded.stream == nullptr || recorded.stream == stream) return CUDA_SUCCESS;
+  Op* op = Engine::Get().NewOp(OpKind::kNothing);
+  op->dependencies.push_back(std::move(recorded));
+  return Engine::Get().Enqueue(*stream, op);
+}
+
+CUresult LaunchHostFunc(CUstream handle, CUhostFn function, void* user_data) {
+  SLIPWAY_RETURN_IF_FAILED(Ready());
+  std::shared_ptr<Stream> stream;
+  SLIPWAY_RETURN_IF_FAILED(ResolveStream(handle, &stream));
+  if (function == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  Op* op = Engine::Get().NewOp(OpKind::kHostFunction);
+  op->host_function = function;
+  op->user_data = user_data;
+  return Engine::Get().Enqueue(*stream, op);
+}
+
+CUresult EventCreate(CUevent* event, unsigned flags) {
+  SLIPWAY_RETURN_IF_FAILED(Ready());
+  std::shared_ptr<Context> context;
+  SLIPWAY_RETURN_IF_FAILED(CurrentContext(&context));
+  if (event == nullptr || (flags & ~(CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING)) != 0) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  auto made = std::make_shared<Event>();
+  made->context = std::move(context);
+  made->timing = (flags & CU_EVENT_DISABLE_TIMING) == 0;
+  *event = Runtime::Get().events.Add(std::move(made));
+  return CUDA_SUCCESS;
+}
+
+CUresult EventDestroy(CUevent event) {
+  SLIPWAY_RETURN_IF_FAILED(Ready());
+  std::shared_ptr<Event> gone = Runtime::Get().events.Remove(event);
+  return gone == nullptr ? CUDA_ERROR_INVALID_HANDLE : Sticky(*gone->context);
+}
+
+CUresult EventRecord(CUevent event_handle, CUstream handle) {
+  SLIPWAY_RETURN_IF_FAILED(Ready());
+  std::shared_ptr<Event> event;
+  std::shared_ptr<Stream> stream;
+  SLIPWAY_RETURN_IF_FAILED(ResolveEvent(event_handle, &event));
+  SLIPWAY_RETURN_IF_FAILED(ResolveStream(handle, &stream));
+  if (event->context != stream->context) return CUDA_ERROR_INVALID_HANDLE;
+  return Engine::Get().Record(event, *stream);
+}
+
+CUresult EventQuery(CUevent handle) {
+  SLIPWAY_RETURN_IF_FAILED(Ready());
+  std::shared_ptr<Event> event;
+  SLIPWAY_RETURN_IF_FAILED(ResolveEvent(handle, &event));
+  Dependency recorded = Engine::Get().RecordedAt(*event);
+  if (recorded.stream == nullptr) return CUDA_SUCCESS;
+  return Engine::Get().Done(*recorded.stream, recorded.position) ? Sticky(*event->context) : CUDA_ERROR_NOT_READY;
+}
+
+CUresult EventSynchronize(CUevent handle) {
+  SLIPWAY_RETURN_IF_FAILED(Ready());
+  std::shared_ptr<Event> event;
+  SLIPWAY_RETURN_IF_FAILED(ResolveEvent(handle, &event));
+  Dependency recorded = Engine::Get().RecordedAt(*event);
+  if (recorded.stream != nullptr) Engine::Get().Wait(*recorded.stream, recorded.position);
+  return Sticky(*event->context);
+}
+
+CUresult EventElapsedTime(float* milliseconds, CUevent start_handle, CUevent end_handle) {
+  SLIPWAY_RETURN_IF_FAILED(Ready());
+  std::shared_ptr<Event> start;
+  std::shared_ptr<Event> end;
+  SLIPWAY_RETURN_IF_FAILED(ResolveEvent(start_handle, &start));
+  SLIPWAY_RETURN_IF_FAILED(ResolveEvent(end_handle, &end));
+  if (milliseconds == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  return Engine::Get().ElapsedTime(*start, *end, milliseconds);
+}
+
+}  // namespace api
+}  // namespace slipway::cpu

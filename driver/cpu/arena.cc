@@ -1,0 +1,203 @@
+#include "driver/cpu/arena.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "driver/cpu/sanitizers.h"
+
+namespace slipway::cpu {
+namespace {
+
+// Access rights change by whole segments, so that a million small allocations are not a million mappings.
+constexpr size_t kSegment = size_t{2} << 20;
+// Inaccessible space on either side: an index that is wrong by less than 2^32 float64 elements still faults.
+constexpr size_t kGuard = size_t{32} << 30;
+// Sanitizers keep shadow memory for what is reserved.
+constexpr size_t kSanitizedLimit = size_t{4} << 30;
+constexpr size_t kSanitizedGuard = size_t{1} << 30;
+// Free memory kept accessible for the next allocation before it goes back to the system.
+constexpr size_t kKeepBytes = size_t{1} << 30;
+
+size_t RoundUp(size_t value, size_t to) { return (value + to - 1) / to * to; }
+
+}  // namespace
+
+Arena::Arena(size_t limit, int devices) : limit_(limit), used_(devices, 0) {
+  if (kSanitized) limit_ = std::min(limit_, kSanitizedLimit);
+  limit_ = std::min(limit_, size_t{1} << 44);
+  size_t guard = kSanitized ? kSanitizedGuard : kGuard;
+  size_t slack = 2;
+  void* mapped = MAP_FAILED;
+  size_t space = 0;
+  for (;;) {
+    space = RoundUp(std::max(limit_, kSegment) * static_cast<size_t>(devices) * slack, kSegment);
+    reserved_ = space + 2 * guard + kSegment;
+    mapped = mmap(nullptr, reserved_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (mapped != MAP_FAILED) break;
+    // A limit on address space (ulimit -v): first without the luxuries, then with less memory.
+    if (guard > kSegment) {
+      guard = kSegment;
+    } else if (slack > 1) {
+      slack = 1;
+    } else if (limit_ > kSegment) {
+      limit_ /= 2;
+    } else {
+      limit_ = reserved_ = 0;
+      return;
+    }
+  }
+  base_ = reinterpret_cast<uintptr_t>(mapped);
+  begin_ = RoundUp(base_ + guard, kSegment);
+  end_ = begin_ + space;
+  committed_.assign(space / kSegment, false);
+  AddFree(begin_, space);
+}
+
+void Arena::AddFree(uintptr_t address, size_t bytes) {
+  auto next = free_.lower_bound(address);
+  if (next != free_.end() && address + bytes == next->first) {
+    bytes += next->second;
+    RemoveFree(next++);
+  }
+  next = free_.lower_bound(address);
+  if (next != free_.begin()) {
+    auto previous = std::prev(next);
+    if (previous->first + previous->second == address) {
+      address = previous->first;
+      bytes += previous->second;
+      RemoveFree(previous);
+    }
+  }
+  free_.emplace(address, bytes);
+  free_by_size_.emplace(bytes, address);
+}
+
+void Arena::RemoveFree(std::map<uintptr_t, size_t>::iterator block) {
+  free_by_size_.erase({block->second, block->first});
+  free_.erase(block);
+}
+
+bool Arena::Commit(uintptr_t begin, uintptr_t end) {
+  size_t last = (end - 1 - begin_) / kSegment;
+  for (size_t segment = (begin - begin_) / kSegment; segment <= last;) {
+    if (committed_[segment]) {
+      ++segment;
+      continue;
+    }
+    size_t stop = segment;
+    while (stop <= last && !committed_[stop]) ++stop;
+    void* address = reinterpret_cast<void*>(begin_ + segment * kSegment);
+    if (mprotect(address, (stop - segment) * kSegment, PROT_READ | PROT_WRITE) != 0) return false;
+    std::fill(committed_.begin() + segment, committed_.begin() + stop, true);
+    committed_segments_ += stop - segment;
+    segment = stop;
+  }
+  return true;
+}
+
+void* Arena::Allocate(size_t bytes, int device, uint64_t owner, Kind kind) {
+  if (bytes == 0 || bytes > limit_) return nullptr;
+  size_t granted = RoundUp(bytes, kAlignment);
+  std::lock_guard<std::mutex> lock(mutex_);
+  // Pinned host memory is the host's, and does not count as the device's.
+  bool counts = kind != Kind::kHost;
+  if (counts && granted > limit_ - std::min(limit_, used_[device])) return nullptr;
+  auto found = free_by_size_.lower_bound({granted, 0});
+  if (found == free_by_size_.end()) return nullptr;
+  auto [block_bytes, address] = *found;
+  if (!Commit(address, address + granted)) return nullptr;
+  RemoveFree(free_.find(address));
+  if (block_bytes > granted) {
+    free_.emplace(address + granted, block_bytes - granted);
+    free_by_size_.emplace(block_bytes - granted, address + granted);
+  }
+  if (counts) used_[device] += granted;
+  granted_total_ += granted;
+  live_.emplace(
+      address,
+      Allocation{
+          .address = address, .bytes = bytes, .granted = granted, .owner = owner, .device = device, .kind = kind});
+  return reinterpret_cast<void*>(address);
+}
+
+std::optional<Arena::Allocation> Arena::BeginFree(uintptr_t address, Kind kind) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  auto found = live_.find(address);
+  if (found == live_.end() || found->second.freeing || found->second.kind != kind) return std::nullopt;
+  found->second.freeing = true;
+  return found->second;
+}
+
+void Arena::CancelFree(uintptr_t address) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (auto found = live_.find(address); found != live_.end()) found->second.freeing = false;
+}
+
+void Arena::FreeLocked(std::map<uintptr_t, Allocation>::iterator allocation) {
+  const Allocation& gone = allocation->second;
+  if (gone.kind != Kind::kHost) used_[gone.device] -= gone.granted;
+  granted_total_ -= gone.granted;
+  AddFree(gone.address, gone.granted);
+  live_.erase(allocation);
+}
+
+void Arena::Free(uintptr_t address) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  auto found = live_.find(address);
+  // Not one that has been given out again, if its context was destroyed while somebody was freeing it.
+  if (found == live_.end() || (!found->second.freeing && found->second.kind != Kind::kModule)) return;
+  FreeLocked(found);
+  if (committed_segments_ * kSegment > granted_total_ + kKeepBytes) DecommitFreeSegments();
+}
+
+void Arena::FreeOwner(uint64_t owner) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  for (auto allocation = live_.begin(); allocation != live_.end();) {
+    auto current = allocation++;
+    if (current->second.owner == owner && current->second.kind != Kind::kModule) FreeLocked(current);
+  }
+  DecommitFreeSegments();
+}
+
+// Returns free memory to the system and makes it fault again. By remapping, which does both in one call.
+void Arena::DecommitFreeSegments() {
+  for (const auto& [address, bytes] : free_) {
+    size_t first = (RoundUp(address, kSegment) - begin_) / kSegment;
+    size_t last = (address + bytes) / kSegment * kSegment;
+    size_t stop = last < begin_ ? 0 : (last - begin_) / kSegment;
+    while (first < stop) {
+      if (!committed_[first]) {
+        ++first;
+        continue;
+      }
+      size_t end = first;
+      while (end < stop && committed_[end]) ++end;
+      void* at = reinterpret_cast<void*>(begin_ + first * kSegment);
+      void* mapped =
+          mmap(at, (end - first) * kSegment, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+      if (mapped == MAP_FAILED) return;  // Stays as it is: usable, and counted.
+      std::fill(committed_.begin() + first, committed_.begin() + end, false);
+      committed_segments_ -= end - first;
+      first = end;
+    }
+  }
+}
+
+std::optional<Arena::Allocation> Arena::Find(uintptr_t address, size_t bytes) const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  auto after = live_.upper_bound(address);
+  if (after == live_.begin()) return std::nullopt;
+  const Allocation& candidate = std::prev(after)->second;
+  size_t offset = address - candidate.address;
+  if (candidate.freeing || offset > candidate.bytes || bytes > candidate.bytes - offset) return std::nullopt;
+  return candidate;
+}
+
+size_t Arena::used(int device) const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return used_[device];
+}
+
+}  // namespace slipway::cpu

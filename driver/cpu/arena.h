@@ -1,0 +1,92 @@
+// Device memory: one stretch of reserved address space between two guards, from which allocations are cut.
+//
+// Host addresses are device addresses. What is not allocated is inaccessible where whole segments are free, so a kernel
+// that runs away faults instead of scribbling over the host's heap.
+#ifndef SLIPWAY_DRIVER_CPU_ARENA_H_
+#define SLIPWAY_DRIVER_CPU_ARENA_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+namespace slipway::cpu {
+
+class Arena {
+ public:
+  static constexpr size_t kAlignment = 256;  // What cuMemAlloc promises.
+
+  // Who may free an allocation. Pinned host memory and module variables live in the same arena, for the same checks.
+  enum class Kind : uint8_t { kDevice, kHost, kModule };
+
+  struct Allocation {
+    uintptr_t address = 0;
+    size_t bytes = 0;    // As asked for.
+    size_t granted = 0;  // With padding; what counts against the limit.
+    uint64_t owner = 0;  // The context's id.
+    int device = 0;
+    Kind kind = Kind::kDevice;
+    bool freeing = false;  // A stream-ordered free is queued; for the caller it is gone.
+  };
+
+  // `limit` bytes for each of `devices`; address space for more than that, against fragmentation. Where even the limit
+  // cannot be reserved, it shrinks to what can.
+  Arena(size_t limit, int devices);
+  Arena(const Arena&) = delete;
+  Arena& operator=(const Arena&) = delete;
+
+  // Null if the device's limit or the address space is exhausted. The memory's contents are undefined.
+  void* Allocate(size_t bytes, int device, uint64_t owner, Kind kind);
+
+  // Marks an allocation as on its way out, by its exact address and kind. Nothing if it is not there, or marked
+  // already: the caller answers INVALID_VALUE.
+  std::optional<Allocation> BeginFree(uintptr_t address, Kind kind);
+  // Takes the mark back, for a free that could not be queued.
+  void CancelFree(uintptr_t address);
+  // Gives the memory back: of an allocation that BeginFree accepted, or of a module's variables.
+  void Free(uintptr_t address);
+  // Frees everything that belongs to a context but modules' variables, which go with their modules.
+  void FreeOwner(uint64_t owner);
+
+  // The live allocation that holds all of [address, address + bytes); nothing if there is none. A range of 0 bytes
+  // needs a live allocation, too, and may stand at its end.
+  std::optional<Allocation> Find(uintptr_t address, size_t bytes) const;
+
+  // Whether an address is in the reserved stretch, guards included, allocated or not.
+  bool Reserved(uintptr_t address) const { return address - base_ < reserved_; }
+
+  size_t used(int device) const;
+  size_t limit() const { return limit_; }
+
+  std::mutex& mutex_for_fork() { return mutex_; }
+
+ private:
+  bool Commit(uintptr_t begin, uintptr_t end);
+  void AddFree(uintptr_t address, size_t bytes);
+  void RemoveFree(std::map<uintptr_t, size_t>::iterator block);
+  void FreeLocked(std::map<uintptr_t, Allocation>::iterator allocation);
+  void DecommitFreeSegments();
+
+  size_t limit_ = 0;
+  uintptr_t base_ = 0;   // Of the reserved stretch.
+  size_t reserved_ = 0;  // Its bytes.
+  uintptr_t begin_ = 0;  // Between the guards.
+  uintptr_t end_ = 0;
+
+  mutable std::mutex mutex_;
+  std::map<uintptr_t, Allocation> live_;
+  std::map<uintptr_t, size_t> free_;                     // By address, for merging neighbours.
+  std::set<std::pair<size_t, uintptr_t>> free_by_size_;  // The same, for best fit.
+  std::vector<bool> committed_;                          // By segment.
+  size_t committed_segments_ = 0;
+  size_t granted_total_ = 0;
+  std::vector<size_t> used_;  // By device.
+};
+
+}  // namespace slipway::cpu
+
+#endif  // SLIPWAY_DRIVER_CPU_ARENA_H_

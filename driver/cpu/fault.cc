@@ -1,0 +1,97 @@
+#include "driver/cpu/fault.h"
+
+#include <setjmp.h>
+#include <signal.h>
+
+#include <atomic>
+#include <mutex>
+
+#include "driver/cpu/float_environment.h"
+
+namespace slipway::cpu {
+namespace {
+
+// Signals that a bad access or a trap raises on the thread that did it.
+constexpr int kSignals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE};
+constexpr int kSignalCount = sizeof(kSignals) / sizeof(kSignals[0]);
+
+struct Guard {
+  sigjmp_buf out;
+  volatile int signal = 0;
+  volatile uintptr_t address = 0;
+};
+
+// Set only while translated code runs on this thread. The initial-exec model makes reading it safe in a signal handler:
+// the general model may allocate on first use.
+__attribute__((tls_model("initial-exec"))) thread_local Guard* volatile armed = nullptr;
+
+struct sigaction previous_actions[kSignalCount];
+
+void GoToPrevious(int index, int signal, siginfo_t* info, void* machine) {
+  const struct sigaction& previous = previous_actions[index];
+  if ((previous.sa_flags & SA_SIGINFO) != 0) {
+    previous.sa_sigaction(signal, info, machine);
+    return;
+  }
+  if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN) {
+    previous.sa_handler(signal);
+    return;
+  }
+  // The default action: put it back and return to the faulting instruction, which raises the signal once more. One
+  // that was sent (kill, raise) does not come back by itself.
+  struct sigaction action = {};
+  action.sa_handler = SIG_DFL;
+  sigaction(signal, &action, nullptr);
+  if (info == nullptr || info->si_code <= 0) raise(signal);
+}
+
+void OnSignal(int signal, siginfo_t* info, void* machine) {
+  int index = 0;
+  while (index < kSignalCount && kSignals[index] != signal) ++index;
+  Guard* guard = armed;
+  // si_code is positive only for what the hardware reported: a signal that somebody sent is not translated code's.
+  if (guard == nullptr || info->si_code <= 0) {
+    GoToPrevious(index, signal, info, machine);
+    return;
+  }
+  guard->signal = signal;
+  guard->address = reinterpret_cast<uintptr_t>(info->si_addr);
+  armed = nullptr;
+  siglongjmp(guard->out, 1);
+}
+
+}  // namespace
+
+Fault RunBlocksGuarded(CpuRunBlocks run, CpuLaunch* launch, uint64_t first, uint64_t last, std::byte* shared) {
+  FloatEnvironmentScope float_environment;
+  Guard guard;
+  // The mask is not saved: the handlers run with SA_NODEFER and block nothing, which spares two system calls a chunk.
+  if (sigsetjmp(guard.out, 0) == 0) {
+    armed = &guard;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    run(launch, first, last, shared);
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    armed = nullptr;
+    return {};
+  }
+  bool memory = guard.signal == SIGSEGV || guard.signal == SIGBUS;
+  return {.result = memory ? CUDA_ERROR_ILLEGAL_ADDRESS : CUDA_ERROR_LAUNCH_FAILED,
+          .address = memory ? guard.address : 0};
+}
+
+void InstallFaultHandlers() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    for (int i = 0; i < kSignalCount; ++i) {
+      struct sigaction action = {};
+      action.sa_sigaction = OnSignal;
+      // SA_ONSTACK: a kernel that overflows its stack needs another one for the handler.
+      action.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK;
+      sigemptyset(&action.sa_mask);
+      sigaction(kSignals[i], nullptr, &previous_actions[i]);
+      sigaction(kSignals[i], &action, nullptr);
+    }
+  });
+}
+
+}  // namespace slipway::cpu

@@ -1,0 +1,29 @@
+// Running translated code so that what it does wrong becomes a result instead of the end of the process.
+#ifndef SLIPWAY_DRIVER_CPU_FAULT_H_
+#define SLIPWAY_DRIVER_CPU_FAULT_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "driver/cpu/program.h"
+#include "slipway/driver_api.h"
+
+namespace slipway::cpu {
+
+struct Fault {
+  CUresult result = CUDA_SUCCESS;
+  uintptr_t address = 0;  // The address that was touched, where the fault has one.
+};
+
+// Runs blocks [first, last) in CUDA's floating-point environment (round to nearest, subnormals kept) and puts the
+// caller's back. A memory fault inside gives CUDA_ERROR_ILLEGAL_ADDRESS, an illegal instruction or an arithmetic trap
+// CUDA_ERROR_LAUNCH_FAILED; the blocks that had not finished then never do. Leaves the thread fit for more.
+Fault RunBlocksGuarded(CpuRunBlocks run, CpuLaunch* launch, uint64_t first, uint64_t last, std::byte* shared);
+
+// Installs the signal handlers, once. A signal that translated code did not cause goes to the handler that was there
+// before. Called when the first module is loaded.
+void InstallFaultHandlers();
+
+}  // namespace slipway::cpu
+
+#endif  // SLIPWAY_DRIVER_CPU_FAULT_H_

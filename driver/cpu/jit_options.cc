@@ -1,0 +1,64 @@
+#include "driver/cpu/jit_options.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace slipway::cpu {
+namespace {
+
+constexpr int kOptionCount = 64;  // cuda.h 13.0 has fewer; a number past this is a mistake.
+
+}  // namespace
+
+CUresult JitLogs::Parse(unsigned count, const CUjit_option* options, void** values, JitLogs* logs) {
+  *logs = JitLogs();
+  if (count != 0 && (options == nullptr || values == nullptr)) return CUDA_ERROR_INVALID_VALUE;
+  bool wants_error = false;
+  bool wants_information = false;
+  for (unsigned i = 0; i < count; ++i) {
+    switch (options[i]) {
+      case CU_JIT_ERROR_LOG_BUFFER:
+        logs->error_.buffer = static_cast<char*>(values[i]);
+        wants_error = true;
+        break;
+      case CU_JIT_INFO_LOG_BUFFER:
+        logs->information_.buffer = static_cast<char*>(values[i]);
+        wants_information = true;
+        break;
+      // "unsigned int" in a pointer's clothes (CUjit_option).
+      case CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES:
+        logs->error_.capacity = static_cast<unsigned>(reinterpret_cast<uintptr_t>(values[i]));
+        logs->error_.length = &values[i];
+        break;
+      case CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES:
+        logs->information_.capacity = static_cast<unsigned>(reinterpret_cast<uintptr_t>(values[i]));
+        logs->information_.length = &values[i];
+        break;
+      default:
+        // Everything else steers ptxas: registers, levels, caching. There is none here, and no result depends on it.
+        if (options[i] < 0 || options[i] >= kOptionCount) return CUDA_ERROR_INVALID_VALUE;
+    }
+  }
+  if (wants_error && logs->error_.capacity > 0 && logs->error_.buffer == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (wants_information && logs->information_.capacity > 0 && logs->information_.buffer == nullptr) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  return CUDA_SUCCESS;
+}
+
+void JitLogs::WriteLog(const Log& log, std::string_view text) {
+  size_t length = 0;
+  if (log.buffer != nullptr && log.capacity > 0) {
+    length = std::min(text.size(), log.capacity - 1);
+    std::memcpy(log.buffer, text.data(), length);
+    log.buffer[length] = '\0';
+  }
+  if (log.length != nullptr) *log.length = reinterpret_cast<void*>(static_cast<uintptr_t>(length));
+}
+
+void JitLogs::Write(std::string_view error) const {
+  WriteLog(error_, error);
+  WriteLog(information_, {});
+}
+
+}  // namespace slipway::cpu

@@ -1,0 +1,34 @@
+// The option list of cuModuleLoadDataEx: pairs of a number and a value that travels as a void*.
+#ifndef SLIPWAY_DRIVER_CPU_JIT_OPTIONS_H_
+#define SLIPWAY_DRIVER_CPU_JIT_OPTIONS_H_
+
+#include <string_view>
+
+#include "slipway/driver_api.h"
+
+namespace slipway::cpu {
+
+// Where a load writes what it has to say. A buffer of 0 bytes is no buffer.
+class JitLogs {
+ public:
+  // INVALID_VALUE for missing arrays, an option that cuda.h does not have, or a log buffer that is null.
+  static CUresult Parse(unsigned count, const CUjit_option* options, void** values, JitLogs* logs);
+
+  // Writes `error` to the error log and nothing to the information log, cut to fit and ended by a NUL, and each log's
+  // length into the value of its size option, as a driver does.
+  void Write(std::string_view error) const;
+
+ private:
+  struct Log {
+    char* buffer = nullptr;
+    size_t capacity = 0;
+    void** length = nullptr;  // The value of the size option.
+  };
+  static void WriteLog(const Log& log, std::string_view text);
+  Log error_;
+  Log information_;
+};
+
+}  // namespace slipway::cpu
+
+#endif  // SLIPWAY_DRIVER_CPU_JIT_OPTIONS_H_

@@ -1,0 +1,96 @@
+// What the handles of the CPU device stand for.
+//
+// Ownership: the handle tables hold contexts, streams, events, modules and functions; whatever is in use holds them
+// too, so that destroying a handle never pulls an object from under queued work. Fields marked "engine" are guarded by
+// the engine's mutex (driver/cpu/engine.h).
+#ifndef SLIPWAY_DRIVER_CPU_OBJECTS_H_
+#define SLIPWAY_DRIVER_CPU_OBJECTS_H_
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "driver/cpu/program.h"
+#include "driver/cpu/wait_queue.h"
+#include "slipway/driver_api.h"
+
+namespace slipway::cpu {
+
+struct Op;
+struct Stream;
+
+struct Context {
+  uint64_t id = 0;
+  int device = 0;
+  CUcontext handle = nullptr;
+  // The first fault, which every later call on the context answers with; CUDA_SUCCESS while all is well.
+  std::atomic<CUresult> sticky{CUDA_SUCCESS};
+
+  // Engine. Streams with a live handle, the default ones, and destroyed ones that still have work.
+  std::vector<std::shared_ptr<Stream>> streams;
+  std::shared_ptr<Stream> legacy;
+  absl::flat_hash_map<uint64_t, std::shared_ptr<Stream>> per_thread;  // By thread key.
+  bool destroyed = false;
+};
+
+enum class StreamState : uint8_t {
+  kIdle,     // Nothing queued.
+  kBlocked,  // The head waits for another stream.
+  kReady,    // The head can run.
+  kRunning,  // Some thread runs the head.
+};
+
+// An in-order queue. Positions in it are counted from 1: what was queued as number n is done when completed >= n.
+struct Stream : std::enable_shared_from_this<Stream> {
+  std::shared_ptr<Context> context;
+  bool blocking = true;  // Synchronizes with the legacy default stream.
+  bool is_legacy = false;
+  int priority = 0;
+
+  // Engine.
+  StreamState state = StreamState::kIdle;
+  Op* head = nullptr;
+  Op* tail = nullptr;
+  uint64_t enqueued = 0;
+  uint64_t completed = 0;
+  uint64_t demand = 0;  // In late mode: the last position that somebody asked for.
+  bool destroyed = false;
+  WaitQueue waiters;
+};
+
+struct Event {
+  std::shared_ptr<Context> context;
+  bool timing = true;
+
+  // Engine. The last record: a position in a stream. No stream: never recorded, which counts as done.
+  std::shared_ptr<Stream> stream;
+  uint64_t position = 0;
+  std::chrono::steady_clock::time_point time;  // When it was reached.
+};
+
+struct Module {
+  std::shared_ptr<Context> context;
+  std::string ptx;  // As loaded.
+  std::unique_ptr<Program> program;
+  std::byte* globals = nullptr;  // From the arena.
+
+  std::mutex mutex;
+  absl::flat_hash_map<std::string, CUfunction> functions;  // Each kernel has one handle, however often it is asked for.
+
+  ~Module();  // Gives the globals back.
+};
+
+struct Function {
+  std::shared_ptr<Module> module;
+  const CpuKernel* kernel = nullptr;
+  std::atomic<int> max_dynamic_shared_bytes{0};  // Settable, up to the opt-in limit.
+};
+
+}  // namespace slipway::cpu
+
+#endif  // SLIPWAY_DRIVER_CPU_OBJECTS_H_

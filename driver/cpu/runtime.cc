@@ -1,0 +1,104 @@
+#include "driver/cpu/runtime.h"
+
+#include <pthread.h>
+
+#include <atomic>
+
+namespace slipway::cpu {
+namespace {
+
+std::atomic<bool> initialized{false};
+
+// fork() copies memory as it is at one moment. With every lock of ours held by the forking thread at that moment, the
+// child's copy is whole, and it can give the locks back.
+void BeforeFork() {
+  Runtime& runtime = Runtime::Get();
+  runtime.loading.lock();
+  for (PrimaryContext& primary : runtime.primary) primary.mutex.lock();
+  Engine::Get().BeforeFork();
+  runtime.contexts.mutex_for_fork().lock();
+  runtime.modules.mutex_for_fork().lock();
+  runtime.functions.mutex_for_fork().lock();
+  runtime.streams.mutex_for_fork().lock();
+  runtime.events.mutex_for_fork().lock();
+  runtime.arena.mutex_for_fork().lock();
+}
+
+void UnlockTables(Runtime& runtime) {
+  runtime.arena.mutex_for_fork().unlock();
+  runtime.events.mutex_for_fork().unlock();
+  runtime.streams.mutex_for_fork().unlock();
+  runtime.functions.mutex_for_fork().unlock();
+  runtime.modules.mutex_for_fork().unlock();
+  runtime.contexts.mutex_for_fork().unlock();
+}
+
+void UnlockOuter(Runtime& runtime) {
+  for (PrimaryContext& primary : runtime.primary) primary.mutex.unlock();
+  runtime.loading.unlock();
+}
+
+void AfterForkInParent() {
+  Runtime& runtime = Runtime::Get();
+  UnlockTables(runtime);
+  Engine::Get().AfterForkInParent();
+  UnlockOuter(runtime);
+}
+
+void AfterForkInChild() {
+  Runtime& runtime = Runtime::Get();
+  UnlockTables(runtime);
+  Engine::Get().AfterForkInChild();
+  UnlockOuter(runtime);
+}
+
+}  // namespace
+
+Runtime::Runtime()
+    : settings(GetSettings()),
+      primary(static_cast<size_t>(settings.devices)),
+      arena(settings.memory_bytes, settings.devices) {}
+
+Runtime& Runtime::Get() {
+  static Runtime* runtime = new Runtime;
+  return *runtime;
+}
+
+bool Runtime::Initialized() { return initialized.load(std::memory_order_acquire); }
+
+void Runtime::Initialize() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    Get();
+    Engine::Get();
+    pthread_atfork(BeforeFork, AfterForkInParent, AfterForkInChild);
+    initialized.store(true, std::memory_order_release);
+  });
+}
+
+CUresult Ready() {
+  if (!Runtime::Initialized()) return CUDA_ERROR_NOT_INITIALIZED;
+  // "The host function must not make any CUDA API calls" (cuLaunchHostFunc). One that waits would wait for itself.
+  if (Engine::InHostFunction()) return CUDA_ERROR_NOT_PERMITTED;
+  return CUDA_SUCCESS;
+}
+
+CUresult ResolveStream(CUstream handle, std::shared_ptr<Stream>* stream) {
+  if (handle == nullptr || handle == kStreamLegacy || handle == kStreamPerThread) {
+    std::shared_ptr<Context> context;
+    SLIPWAY_RETURN_IF_FAILED(CurrentContext(&context));
+    *stream =
+        handle == kStreamPerThread ? Engine::Get().PerThreadStream(context) : Engine::Get().LegacyStream(*context);
+    return *stream == nullptr ? CUDA_ERROR_CONTEXT_IS_DESTROYED : CUDA_SUCCESS;
+  }
+  *stream = Runtime::Get().streams.Find(handle);
+  if (*stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  return Sticky(*(*stream)->context);
+}
+
+Module::~Module() {
+  program.reset();  // Its code refers to the globals.
+  if (globals != nullptr) Runtime::Get().arena.Free(reinterpret_cast<uintptr_t>(globals));
+}
+
+}  // namespace slipway::cpu

@@ -1,0 +1,69 @@
+// Everything that the CPU device knows, in one place, and what its entry points share.
+#ifndef SLIPWAY_DRIVER_CPU_RUNTIME_H_
+#define SLIPWAY_DRIVER_CPU_RUNTIME_H_
+
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <vector>
+
+#include "driver/cpu/arena.h"
+#include "driver/cpu/engine.h"
+#include "driver/cpu/handle_table.h"
+#include "driver/cpu/objects.h"
+#include "driver/cpu/settings.h"
+
+namespace slipway::cpu {
+
+struct PrimaryContext {
+  std::mutex mutex;
+  int retained = 0;
+  std::shared_ptr<Context> context;  // Null while nobody retains it.
+};
+
+// Made by the first Init, never destroyed: threads may use it after main has returned.
+//
+// Locks are taken in the order of the members, the engine's between `primary` and the tables, and never two of one
+// kind.
+struct Runtime {
+  const Settings& settings;
+  std::shared_mutex loading;  // Shared by threads that load modules; fork() takes it alone and so waits for them.
+  std::vector<PrimaryContext> primary;  // By device.
+  HandleTable<Context, CUcontext, 1> contexts;
+  HandleTable<Module, CUmodule, 2> modules;
+  HandleTable<Function, CUfunction, 3> functions;
+  HandleTable<Stream, CUstream, 4> streams;
+  HandleTable<Event, CUevent, 5> events;
+  Arena arena;
+
+  static Runtime& Get();
+  // Whether Init has been called.
+  static bool Initialized();
+  static void Initialize();
+
+ private:
+  Runtime();
+};
+
+// CUDA_SUCCESS where a call may go on: NOT_INITIALIZED before Init, NOT_PERMITTED inside a host function.
+CUresult Ready();
+
+// The context on top of this thread's stack. INVALID_CONTEXT if there is none, CONTEXT_IS_DESTROYED if it is gone, and
+// its sticky error if it has one.
+CUresult CurrentContext(std::shared_ptr<Context>* context);
+
+// The stream that a handle means for this thread: a default stream's belongs to the current context. INVALID_HANDLE if
+// it names nothing alive; the sticky error of its context if that has one.
+CUresult ResolveStream(CUstream handle, std::shared_ptr<Stream>* stream);
+
+// The first fault of a context, or CUDA_SUCCESS.
+inline CUresult Sticky(const Context& context) { return context.sticky.load(std::memory_order_acquire); }
+
+#define SLIPWAY_RETURN_IF_FAILED(call)                                   \
+  do {                                                                   \
+    if (CUresult failed = (call); failed != CUDA_SUCCESS) return failed; \
+  } while (false)
+
+}  // namespace slipway::cpu
+
+#endif  // SLIPWAY_DRIVER_CPU_RUNTIME_H_

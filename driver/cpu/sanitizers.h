@@ -1,0 +1,35 @@
+// Which sanitizer this is compiled with; they change how much may be reserved and what fork() allows.
+#ifndef SLIPWAY_DRIVER_CPU_SANITIZERS_H_
+#define SLIPWAY_DRIVER_CPU_SANITIZERS_H_
+
+namespace slipway::cpu {
+
+#if defined(__SANITIZE_THREAD__)
+inline constexpr bool kThreadSanitizer = true;
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+inline constexpr bool kThreadSanitizer = true;
+#else
+inline constexpr bool kThreadSanitizer = false;
+#endif
+#else
+inline constexpr bool kThreadSanitizer = false;
+#endif
+
+#if defined(__SANITIZE_ADDRESS__)
+inline constexpr bool kAddressSanitizer = true;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+inline constexpr bool kAddressSanitizer = true;
+#else
+inline constexpr bool kAddressSanitizer = false;
+#endif
+#else
+inline constexpr bool kAddressSanitizer = false;
+#endif
+
+inline constexpr bool kSanitized = kThreadSanitizer || kAddressSanitizer;
+
+}  // namespace slipway::cpu
+
+#endif  // SLIPWAY_DRIVER_CPU_SANITIZERS_H_
