@@ -6,12 +6,18 @@
 #include "driver/status_macros.h"
 
 namespace slipway {
+namespace {
+
+// The handles that stand for a default stream of whatever context is current.
+bool IsDefault(CUstream handle) { return handle == nullptr || handle == kStreamLegacy || handle == kStreamPerThread; }
+
+}  // namespace
 
 Stream::Stream(Device device, CUstream handle, bool owned)
     : device_(std::move(device)),
       handle_(handle),
       owned_(owned),
-      needs_context_(handle == nullptr || handle == kStreamLegacy || handle == kStreamPerThread) {}
+      direct_device_(IsDefault(handle) ? nullptr : device_.state().get()) {}
 
 Stream Stream::Foreign(Device device, CUstream handle) { return Stream(std::move(device), handle, /*owned=*/false); }
 
@@ -19,7 +25,7 @@ Stream::Stream(Stream&& other) noexcept
     : device_(std::move(other.device_)),
       handle_(other.handle_),
       owned_(std::exchange(other.owned_, false)),
-      needs_context_(other.needs_context_) {}
+      direct_device_(other.direct_device_) {}
 
 Stream& Stream::operator=(Stream&& other) noexcept {
   if (this == &other) return *this;
@@ -27,7 +33,7 @@ Stream& Stream::operator=(Stream&& other) noexcept {
   device_ = std::move(other.device_);
   handle_ = other.handle_;
   owned_ = std::exchange(other.owned_, false);
-  needs_context_ = other.needs_context_;
+  direct_device_ = other.direct_device_;
   return *this;
 }
 

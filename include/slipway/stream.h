@@ -28,7 +28,10 @@ class Stream {
   CUstream handle() const { return handle_; }
   const Device& device() const { return device_; }
   // A default stream: the driver wants the device's context current for every call on it.
-  bool needs_context() const { return needs_context_; }
+  bool needs_context() const { return direct_device_ == nullptr; }
+  // The device's state where launches need no context, else nullptr: a launch compares it with its kernel's device and
+  // so checks both that the stream is of that device and that it may go straight to the driver.
+  const DeviceState* direct_device() const { return direct_device_; }
 
   absl::Status Synchronize() const;
   // Whether everything queued so far has finished; an error if it failed.
@@ -44,7 +47,7 @@ class Stream {
   Device device_;
   CUstream handle_;
   bool owned_;
-  bool needs_context_;
+  const DeviceState* direct_device_;
 };
 
 // A point in a stream. Move-only; one that was moved from may only be destroyed or assigned. Thread-safe, as CUevent

@@ -51,12 +51,20 @@ const DriverApi* Registered(const char* name) {
   return api.ok() && Device::Open(**api).ok() ? *api : nullptr;
 }
 
-std::vector<const DriverApi*> DriversAtHand() {
-  std::vector<const DriverApi*> drivers = {&NullDriver(), &RecordingDriver(),
-                                           &FaultDriver::Wrap(RecordingDriver()).value()->api()};
+// Drivers that really run kernels.
+std::vector<const DriverApi*> ComputingDrivers() {
+  std::vector<const DriverApi*> drivers;
   for (const char* name : {"cpu", "cuda"}) {
     if (const DriverApi* api = Registered(name)) drivers.push_back(api);
   }
+  return drivers;
+}
+
+std::vector<const DriverApi*> DriversAtHand() {
+  std::vector<const DriverApi*> drivers = ComputingDrivers();
+  drivers.push_back(&NullDriver());
+  drivers.push_back(&RecordingDriver());
+  drivers.push_back(&FaultDriver::Wrap(RecordingDriver()).value()->api());
   return drivers;
 }
 
@@ -72,6 +80,8 @@ class HandlesTest : public testing::TestWithParam<const DriverApi*> {
   // Whether memory is real, so that what was copied there comes back.
   const bool computes_ = std::string(GetParam()->name) == "cpu" || std::string(GetParam()->name) == "cuda";
 };
+
+class ComputingTest : public HandlesTest {};
 
 TEST_P(HandlesTest, CopiesGoThereAndBack) {
   const DeviceMemory memory = DeviceMemory::Allocate(device_, 16).value();
@@ -123,6 +133,7 @@ TEST_P(HandlesTest, AKernelRunsOnAStreamAndEventsFollowIt) {
     ASSERT_TRUE(memory.CopyFromHost(&zero, sizeof(zero)).ok());
     const Stream stream = default_stream ? device_.DefaultStream() : device_.CreateStream().value();
     EXPECT_EQ(stream.needs_context(), default_stream);
+    EXPECT_EQ(stream.direct_device(), default_stream ? nullptr : device_.state().get());
     const Event start = Event::Create(device_).value();
     const Event end = Event::Create(device_).value();
     ASSERT_TRUE(start.Record(stream).ok());
@@ -243,8 +254,7 @@ TEST_P(HandlesTest, PtxThatCannotBeTextIsRefused) {
                                        ", where the driver would stop reading; give text without it"));
 }
 
-TEST_P(HandlesTest, PtxThatDoesNotParseIsRefused) {
-  if (!computes_) GTEST_SKIP() << "reads no PTX";
+TEST_P(ComputingTest, PtxThatDoesNotParseIsRefused) {
   const absl::Status status =
       Module::LoadPtx(device_, ".version 6.3\n.target sm_70\n.address_size 64\n.entry k() { bogus.u32 %r1; }").status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
@@ -252,8 +262,7 @@ TEST_P(HandlesTest, PtxThatDoesNotParseIsRefused) {
               AllOf(StartsWith("cannot load the PTX on " + device_.Describe() + ": CUDA_ERROR_"), HasSubstr("bogus")));
 }
 
-TEST_P(HandlesTest, AKernelThatTheModuleLacks) {
-  if (!computes_) GTEST_SKIP() << "finds every kernel";
+TEST_P(ComputingTest, AKernelThatTheModuleLacks) {
   const Module module = Module::LoadPtx(device_, kPtx).value();
   EXPECT_EQ(module.device(), device_);
   EXPECT_EQ(module.GetFunction("store_eight").status(),
@@ -261,8 +270,10 @@ TEST_P(HandlesTest, AKernelThatTheModuleLacks) {
                                 "kernels are mangled unless they are extern \"C\")"));
 }
 
-INSTANTIATE_TEST_SUITE_P(Drivers, HandlesTest, testing::ValuesIn(DriversAtHand()),
-                         [](const auto& info) { return std::string(info.param->name); });
+std::string NameOf(const testing::TestParamInfo<const DriverApi*>& info) { return info.param->name; }
+INSTANTIATE_TEST_SUITE_P(Drivers, HandlesTest, testing::ValuesIn(DriversAtHand()), &NameOf);
+INSTANTIATE_TEST_SUITE_P(Drivers, ComputingTest, testing::ValuesIn(ComputingDrivers()), &NameOf);
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(ComputingTest);  // Without the CPU device and a GPU.
 
 // ---- What goes wrong.
 
