@@ -103,6 +103,7 @@ class Emitter {
         break;
       }
       case NodeKind::kChooseBegin:
+        SLIPWAY_RETURN_IF_ERROR(CheckBool(node, stack_.back(), "the condition of", "compare it with 0"));
         if (branches) BeginChoice(index);
         break;
       case NodeKind::kChooseElse:
@@ -125,12 +126,12 @@ class Emitter {
         break;
       case NodeKind::kAndBegin:
       case NodeKind::kOrBegin:
-        SLIPWAY_RETURN_IF_ERROR(CheckLogical(node, stack_.back(), "left"));
+        SLIPWAY_RETURN_IF_ERROR(CheckLogical(node, stack_.back(), "the left side of"));
         if (branches) BeginLogical(node.kind == NodeKind::kAndBegin);
         break;
       case NodeKind::kAndEnd:
       case NodeKind::kOrEnd:
-        SLIPWAY_RETURN_IF_ERROR(CheckLogical(node, stack_.back(), "right"));
+        SLIPWAY_RETURN_IF_ERROR(CheckLogical(node, stack_.back(), "the right side of"));
         if (branches) {
           builder_.Write(open_.back().var, Pop());
           EndLazy();
@@ -156,13 +157,16 @@ class Emitter {
     return builder_.Literal(node.bits);
   }
 
-  absl::Status CheckLogical(const Node& node, ValueId value, std::string_view side) const {
+  absl::Status CheckBool(const Node& node, ValueId value, std::string_view what, std::string_view hint) const {
     if (!builder_.status().ok() || builder_.TypeOf(value) == DType::kBool) return absl::OkStatus();
-    const std::string_view spelling = program_.source.TextOf(node.span);
     return program_.source.ErrorAt(
         node.span,
-        Cat("the ", side, " side of '", spelling, "' is ", Name(builder_.TypeOf(value)), "; a bool is wanted"),
-        Cat("compare it with 0, or write ", spelling.substr(0, 1), " to combine bits"));
+        Cat(what, " '", program_.source.TextOf(node.span), "' is ", Name(builder_.TypeOf(value)), "; a bool is wanted"),
+        hint);
+  }
+  absl::Status CheckLogical(const Node& node, ValueId value, std::string_view side) const {
+    const std::string_view bitwise = program_.source.TextOf(node.span).substr(0, 1);
+    return CheckBool(node, value, side, Cat("compare it with 0, or write ", bitwise, " to combine bits"));
   }
 
   // Lazy operands become an if that writes a variable.

@@ -218,4 +218,10 @@ class Lexer {
 
 absl::StatusOr<std::vector<Token>> Lex(const Source& source) { return Lexer(source).Run(); }
 
+std::string DescribeToken(const Source& source, const Token& token) {
+  if (token.kind == TokenKind::kEnd) return "the end of the text";
+  if (token.kind == TokenKind::kNewline) return source.TextOf(token.span) == ";" ? "';'" : "the end of the line";
+  return Cat("'", source.TextOf(token.span), "'");
+}
+
 }  // namespace slipway::text

@@ -3,6 +3,7 @@
 #define SLIPWAY_JIT_TEXT_LEXER_H_
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -57,6 +58,9 @@ struct Token {
 // character that starts no token, an operator of another language (`**`, `+=`, ...; the message says what to write), a
 // malformed number, a name longer than kMaxNameBytes.
 absl::StatusOr<std::vector<Token>> Lex(const Source& source);
+
+// How a message names a token: "'+'", "the end of the line".
+std::string DescribeToken(const Source& source, const Token& token);
 
 }  // namespace slipway::text
 
