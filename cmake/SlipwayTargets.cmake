@@ -44,8 +44,9 @@ function(slipway_library name)
   endif()
   set_target_properties(${target} PROPERTIES EXPORT_NAME ${name})
   add_library(slipway::${name} ALIAS ${target})
-  install(TARGETS ${target} EXPORT SlipwayTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
-                                                  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  set_property(GLOBAL APPEND PROPERTY SLIPWAY_COMPONENTS ${name})
+  install(TARGETS ${target} EXPORT Slipway_${name} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+                                                   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endfunction()
 
 # Gives `target` LLVM: headers as system headers, and libLLVM.so or the static components named after it.

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdlib>
 #include <optional>
+#include <ostream>
 #include <string>
 #include <thread>
 #include <utility>
@@ -44,6 +45,12 @@ constexpr char kPtx[] = R"(
 
 std::string Message(const absl::Status& status) { return std::string(status.message()); }
 
+// A driver to run the tests on, printed by its name.
+struct Backend {
+  const DriverApi* api;
+};
+void PrintTo(const Backend& backend, std::ostream* out) { *out << backend.api->name; }
+
 const DriverApi* Registered(const char* name) {
   OpenDriver open = FindDriver(name);
   if (open == nullptr) return nullptr;
@@ -52,19 +59,19 @@ const DriverApi* Registered(const char* name) {
 }
 
 // Drivers that really run kernels.
-std::vector<const DriverApi*> ComputingDrivers() {
-  std::vector<const DriverApi*> drivers;
+std::vector<Backend> ComputingDrivers() {
+  std::vector<Backend> drivers;
   for (const char* name : {"cpu", "cuda"}) {
-    if (const DriverApi* api = Registered(name)) drivers.push_back(api);
+    if (const DriverApi* api = Registered(name)) drivers.push_back({api});
   }
   return drivers;
 }
 
-std::vector<const DriverApi*> DriversAtHand() {
-  std::vector<const DriverApi*> drivers = ComputingDrivers();
-  drivers.push_back(&NullDriver());
-  drivers.push_back(&RecordingDriver());
-  drivers.push_back(&FaultDriver::Wrap(RecordingDriver()).value()->api());
+std::vector<Backend> DriversAtHand() {
+  std::vector<Backend> drivers = ComputingDrivers();
+  drivers.push_back({&NullDriver()});
+  drivers.push_back({&RecordingDriver()});
+  drivers.push_back({&FaultDriver::Wrap(RecordingDriver()).value()->api()});
   return drivers;
 }
 
@@ -74,11 +81,11 @@ CUcontext Current(const DriverApi& api) {
   return context;
 }
 
-class HandlesTest : public testing::TestWithParam<const DriverApi*> {
+class HandlesTest : public testing::TestWithParam<Backend> {
  protected:
-  const Device device_ = Device::Open(*GetParam()).value();
+  const Device device_ = Device::Open(*GetParam().api).value();
   // Whether memory is real, so that what was copied there comes back.
-  const bool computes_ = std::string(GetParam()->name) == "cpu" || std::string(GetParam()->name) == "cuda";
+  const bool computes_ = std::string(GetParam().api->name) == "cpu" || std::string(GetParam().api->name) == "cuda";
 };
 
 class ComputingTest : public HandlesTest {};
@@ -238,7 +245,7 @@ TEST_P(HandlesTest, HandlesKeepTheirDeviceOpen) {
   // below shows the rest.
   std::optional<Stream> stream;
   {
-    const Device device = Device::Open(*GetParam()).value();
+    const Device device = Device::Open(*GetParam().api).value();
     stream.emplace(device.CreateStream().value());
   }
   EXPECT_TRUE(stream->Synchronize().ok());
@@ -270,7 +277,7 @@ TEST_P(ComputingTest, AKernelThatTheModuleLacks) {
                                 "kernels are mangled unless they are extern \"C\")"));
 }
 
-std::string NameOf(const testing::TestParamInfo<const DriverApi*>& info) { return info.param->name; }
+std::string NameOf(const testing::TestParamInfo<Backend>& info) { return info.param.api->name; }
 INSTANTIATE_TEST_SUITE_P(Drivers, HandlesTest, testing::ValuesIn(DriversAtHand()), &NameOf);
 INSTANTIATE_TEST_SUITE_P(Drivers, ComputingTest, testing::ValuesIn(ComputingDrivers()), &NameOf);
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(ComputingTest);  // Without the CPU device and a GPU.

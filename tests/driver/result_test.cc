@@ -1,5 +1,6 @@
 #include "driver/result.h"
 
+#include <ostream>
 #include <string>
 
 #include "gmock/gmock.h"
@@ -21,6 +22,8 @@ struct CodeCase {
   CUresult result;
   absl::StatusCode code;
 };
+void PrintTo(const CodeCase& item, std::ostream* out) { *out << static_cast<int>(item.result); }
+
 class StatusCodeTest : public testing::TestWithParam<CodeCase> {};
 
 TEST_P(StatusCodeTest, Maps) { EXPECT_EQ(DriverStatus(NullDriver(), GetParam().result, "x").code(), GetParam().code); }
@@ -35,8 +38,7 @@ INSTANTIATE_TEST_SUITE_P(Codes, StatusCodeTest,
                                          CodeCase{CUDA_ERROR_ILLEGAL_ADDRESS, absl::StatusCode::kAborted},
                                          CodeCase{CUDA_ERROR_LAUNCH_TIMEOUT, absl::StatusCode::kDeadlineExceeded},
                                          CodeCase{CUDA_ERROR_UNKNOWN, absl::StatusCode::kUnknown},
-                                         CodeCase{static_cast<CUresult>(12345), absl::StatusCode::kUnknown}),
-                         [](const auto& info) { return std::to_string(info.param.result); });
+                                         CodeCase{static_cast<CUresult>(12345), absl::StatusCode::kUnknown}));
 
 TEST(DriverStatusTest, TheDriversOwnWordsComeFirst) {
   DriverApi api = NullDriver();
