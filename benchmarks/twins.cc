@@ -50,7 +50,7 @@ extern "C" __global__ void NAME(Array<1> z, Array<1> x, Array<1> y) {
 constexpr const char* kStencil = R"(
 extern "C" __global__ void NAME(Array<2> out, Array<2> in, float c, float d) {
   index i = global_y(), j = global_x();
-  if (i >= 1 && j >= 1 && i < extent(out.shape[0]) - 1 && j < extent(out.shape[1]) - 1) {
+  if (i >= 1 & j >= 1 & i < extent(out.shape[0]) - 1 & j < extent(out.shape[1]) - 1) {
     at(out, i, j) = c * at(in, i, j) + d * (at(in, i - 1, j) + at(in, i + 1, j) + at(in, i, j - 1) + at(in, i, j + 1));
   }
 }
@@ -93,13 +93,18 @@ class TwinBuilder {
     const ValueId j = Index(SpecialRegister::kBlockX, SpecialRegister::kBlockDimX, SpecialRegister::kThreadX);
     auto both = [&](ValueId p, ValueId q) { return b_.Apply(Op::kBitAnd, {p, q}); };
     auto minus = [&](ValueId p) { return b_.Apply(Op::kSub, {p, one}); };
-    b_.BeginIf(
-        both(both(b_.Apply(Op::kGe, {i, one}), b_.Apply(Op::kGe, {j, one})),
-             both(b_.Apply(Op::kLt, {i, minus(Extent(out, 0))}), b_.Apply(Op::kLt, {j, minus(Extent(out, 1))}))));
-    const ValueId around =
-        Add(Add(Add(b_.Load(in, {minus(i), j}), b_.Load(in, {Add(i, one), j})), b_.Load(in, {i, minus(j)})),
-            b_.Load(in, {i, Add(j, one)}));
-    b_.Store(out, {i, j}, Add(Mul(b_.Scalar(c), b_.Load(in, {i, j})), Mul(b_.Scalar(d), around)));
+    // One by one, in the order of the CUDA twin: C++ does not say in which order arguments are evaluated.
+    ValueId inside = b_.Apply(Op::kGe, {i, one});
+    inside = both(inside, b_.Apply(Op::kGe, {j, one}));
+    inside = both(inside, b_.Apply(Op::kLt, {i, minus(Extent(out, 0))}));
+    inside = both(inside, b_.Apply(Op::kLt, {j, minus(Extent(out, 1))}));
+    b_.BeginIf(inside);
+    const ValueId centre = Mul(b_.Scalar(c), b_.Load(in, {i, j}));
+    ValueId around = b_.Load(in, {minus(i), j});
+    around = Add(around, b_.Load(in, {Add(i, one), j}));
+    around = Add(around, b_.Load(in, {i, minus(j)}));
+    around = Add(around, b_.Load(in, {i, Add(j, one)}));
+    b_.Store(out, {i, j}, Add(centre, Mul(b_.Scalar(d), around)));
     b_.EndIf();
     return Finish(kStencil);
   }

@@ -24,6 +24,7 @@
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/Module.h"
+#include "llvm/IR/Operator.h"
 #include "llvm/Linker/Linker.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -151,6 +152,14 @@ void Clean(llvm::Function& function) {
   }
 }
 
+// libdevice is written to be contracted: where a product must be rounded by itself it calls an intrinsic that says so.
+// NVIDIA's compilers fuse its plain operations with those of the kernel around them.
+void AllowContraction(llvm::Function& function) {
+  for (llvm::Instruction& instruction : llvm::instructions(function)) {
+    if (llvm::isa<llvm::FPMathOperator>(instruction)) instruction.setHasAllowContract(true);
+  }
+}
+
 // Functions beyond this many instructions stay calls where the library leaves the choice, as libclc does.
 constexpr unsigned kInlineInstructions = 400;
 
@@ -203,6 +212,7 @@ absl::StatusOr<std::string> Extract(MathLibrary library, const std::vector<std::
   for (llvm::Function& function : extract) {
     if (function.isDeclaration()) continue;
     Clean(function);
+    if (library == MathLibrary::kLibdevice) AllowContraction(function);
     SetAttributes(function);
     if (std::find(symbols.begin(), symbols.end(), function.getName()) == symbols.end()) {
       function.setLinkage(llvm::GlobalValue::InternalLinkage);
