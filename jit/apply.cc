@@ -81,34 +81,18 @@ ValueId Builder::Adopt(ValueId literal, DType dtype, absl::string_view context) 
 
 // The common type of operands, literals included; kVoid, with an error, where there is none.
 DType Builder::CommonType(absl::Span<const ValueId> operands, const std::string& what) {
-  DType common = DType::kVoid;
-  bool any_float_literal = false, any_integer_literal = false;
-  for (ValueId value : operands) {
-    const DType type = TypeOf(value);
-    if (IsLiteral(value) && type != DType::kBool) {
-      (IsFloat(type) ? any_float_literal : any_integer_literal) = true;
-      continue;
-    }
-    const DType next = common == DType::kVoid ? type : Promote(common, type);
-    if (next == DType::kVoid) {
-      const bool complex = IsComplex(common) || IsComplex(type);
-      Fail(absl::InvalidArgumentError(
-          absl::StrFormat("%s: %s and %s have no common type; cast one of them, such as with %s", what, Name(common),
-                          Name(type), complex ? "a real number on both sides" : "int64(...) or uint64(...)")));
-      return DType::kVoid;
-    }
-    common = next;
-  }
-  if (any_float_literal && !IsFloat(common)) return DType::kFloat64;
-  if (any_integer_literal && common == DType::kVoid) {
-    // Integer literals alone are int64; with one past INT64_MAX they are uint64.
-    for (ValueId value : operands) {
-      if (TypeOf(value) == DType::kUInt64) return DType::kUInt64;
-    }
-    return DType::kInt64;
-  }
-  if (any_integer_literal && common == DType::kBool) return DType::kInt32;
-  return common;
+  OperandType types[3];
+  for (size_t i = 0; i < operands.size(); ++i) types[i] = {TypeOf(operands[i]), IsLiteral(operands[i])};
+  const DType common = slipway::CommonType(types, operands.size());
+  if (common != DType::kVoid) return common;
+  std::string given = DescribeValue(operands[0]);
+  for (size_t i = 1; i < operands.size(); ++i) absl::StrAppend(&given, " and ", DescribeValue(operands[i]));
+  bool complex = false;
+  for (ValueId value : operands) complex = complex || IsComplex(TypeOf(value));
+  Fail(absl::InvalidArgumentError(absl::StrCat(what, ": ", given, " have no common type; ",
+                                               complex ? "complex numbers go with their own type only"
+                                                       : "cast one of them, such as with int64(...) or uint64(...)")));
+  return DType::kVoid;
 }
 
 // Operands are of any type here and are brought to `operation`; a constant result is folded.

@@ -162,36 +162,4 @@ bool OpFromName(absl::string_view name, Op* op) {
   return true;
 }
 
-DType Promote(DType a, DType b) {
-  if (a == b) return a;
-  if (a == DType::kVoid || b == DType::kVoid || IsComplex(a) || IsComplex(b)) return DType::kVoid;
-  if (a == DType::kBool) return b;
-  if (b == DType::kBool) return a;
-  if (IsFloat(a) != IsFloat(b)) return IsFloat(a) ? a : b;
-  if (IsFloat(a)) {
-    if (SizeOf(a) == SizeOf(b)) return DType::kFloat32;  // float16 with bfloat16: the least that holds both.
-    return SizeOf(a) > SizeOf(b) ? a : b;
-  }
-  if (IsSignedInteger(a) == IsSignedInteger(b)) return SizeOf(a) > SizeOf(b) ? a : b;
-  const DType with_sign = IsSignedInteger(a) ? a : b, without = IsSignedInteger(a) ? b : a;
-  if (SizeOf(with_sign) > SizeOf(without)) return with_sign;
-  switch (without) {
-    case DType::kUInt8:
-      return DType::kInt16;
-    case DType::kUInt16:
-      return DType::kInt32;
-    case DType::kUInt32:
-      return DType::kInt64;
-    default:
-      return DType::kVoid;  // No signed type holds all of uint64.
-  }
-}
-
-bool StoresInto(DType from, DType to) {
-  auto rank = [](DType t) { return t == DType::kBool ? 0 : IsInteger(t) ? 1 : IsFloat(t) ? 2 : 3; };
-  if (from == DType::kVoid || to == DType::kVoid) return false;
-  if (IsComplex(from) || IsComplex(to)) return from == to;
-  return rank(from) <= rank(to);
-}
-
 }  // namespace slipway::ir

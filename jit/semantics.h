@@ -19,6 +19,7 @@
 #include "absl/types/span.h"
 #include "jit/ops.h"
 #include "slipway/dtype.h"
+#include "slipway/promotion.h"  // Promote, CommonType, StoresInto: the rules on operand types.
 
 namespace slipway::ir {
 
@@ -105,14 +106,6 @@ std::string Spelling(Op op);
 
 // The operator or function of that name in the text language (neg is written with a minus); false if there is none.
 bool OpFromName(absl::string_view name, Op* op);
-
-// The common type of two types by the promotion rule; bool with bool is bool. kVoid where there is none: uint64 with a
-// signed integer, anything with kVoid, complex with anything but itself.
-DType Promote(DType a, DType b);
-
-// Whether a value of type `from` may be stored into something declared `to` without a cast: the same kind of number, or
-// a kind that holds it (bool, integer, float in this order).
-bool StoresInto(DType from, DType to);
 
 }  // namespace slipway::ir
 
