@@ -135,13 +135,16 @@ absl::StatusOr<Kernel> Kernel::Load(const Device& device, CompiledKernel compile
   params.reserve(compiled.signature.size());
   for (size_t i = 0; i < compiled.signature.size(); ++i) {
     const ParamSpec& spec = compiled.signature[i];
+    const size_t size = AbiSize(spec);
+    const bool one_word = spec.kind == ParamKind::kScalar && size <= 8;
     params.push_back({.demand = DemandOf(spec, device.id()),
                       .offset = layout.offsets[i],
-                      .words = static_cast<uint32_t>((AbiSize(spec) + 7) / 8)});
+                      .pairs = one_word ? 0 : static_cast<uint32_t>((size + 15) / 16)});
   }
   return Kernel(std::make_shared<const State>(State{.plan = plan,
-                                                    .params = std::move(params),
+                                                    .num_params = static_cast<uint32_t>(params.size()),
                                                     .buffer_size = layout.size,
+                                                    .params = std::move(params),
                                                     .compiled = std::move(compiled),
                                                     .device = device,
                                                     .module = std::move(module)}));

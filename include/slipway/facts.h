@@ -62,6 +62,9 @@ Facts ComputeFacts(DType dtype, int rank, const int64_t* shape, const int64_t* s
 struct FactsDemand {
   Facts mask = 0;
   Facts want = 0;
+
+  // The bits of `given` that are not as wanted; 0 if the argument fits.
+  Facts Misfit(Facts given) const { return (given ^ want) & mask; }
 };
 FactsDemand DemandOf(const ParamSpec& param, uint16_t device_id);
 

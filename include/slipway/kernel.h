@@ -64,11 +64,13 @@ struct LaunchPlan {
   uint32_t max_shared_bytes = 0;  // Dynamic shared memory that a block of this kernel may have.
 };
 
-// One parameter, as a launch sees it.
+// One parameter, as a launch sees it. `pairs` is how an argument is copied: 0, a scalar of at most 8 bytes, as a whole
+// zero-extended word; else so many 16-byte pieces, the last of which may reach into what lies behind the source (a
+// view's facts word) and behind the target (the next parameter, which is stored later, or spare room).
 struct ParamPlan {
   FactsDemand demand;
   uint32_t offset = 0;  // In the launch buffer.
-  uint32_t words = 0;   // 8-byte words to copy there; a small scalar is copied as a whole word, zero-extended.
+  uint32_t pairs = 0;
 };
 
 class Kernel {
@@ -103,13 +105,15 @@ class Kernel {
   const Device& device() const { return state_->device; }
   const LaunchPlan& plan() const { return state_->plan; }
   absl::Span<const ParamPlan> params() const { return state_->params; }
+  uint32_t num_params() const { return state_->num_params; }
   uint32_t buffer_size() const { return state_->buffer_size; }  // Bytes: the end of the last parameter.
 
  private:
   struct State {
     LaunchPlan plan;
-    std::vector<ParamPlan> params;
+    uint32_t num_params = 0;
     uint32_t buffer_size = 0;
+    std::vector<ParamPlan> params;
     CompiledKernel compiled;
     Device device;
     Module module;  // Keeps the code loaded.
@@ -121,13 +125,15 @@ class Kernel {
 
 namespace internal {
 
-// The rare ends of a launch, out of line so that the hot path stays small.
-[[gnu::cold]] absl::Status ArgumentMismatch(const Kernel& kernel, int position, Facts given);
-[[gnu::cold]] absl::Status NotLaunched(const Kernel& kernel, const LaunchConfig& config);
-[[gnu::cold]] absl::Status WrongStream(const Kernel& kernel, const Stream& stream);
+// The rare ends of a launch, out of line so that the hot path stays small. They take configurations by value: a
+// reference to one would make the hot path store it.
+[[gnu::cold]] absl::Status ArgumentMismatch(const Kernel& kernel, absl::Span<const Facts> given);
+[[gnu::cold]] absl::Status BadSize(const Kernel& kernel, int64_t size, uint32_t shared_bytes);  // OK for size 0.
+[[gnu::cold]] absl::Status BadConfig(const Kernel& kernel, LaunchConfig config);
+// A stream of another device, or a default stream, which wants the context made current.
+[[gnu::noinline]] absl::Status CallIndirectly(const Kernel& kernel, const Stream& stream, LaunchConfig config,
+                                              void* buffer, size_t bytes);
 [[gnu::cold]] absl::Status LaunchFailed(const Kernel& kernel, CUresult result);
-[[gnu::noinline]] absl::Status SubmitInContext(const Kernel& kernel, const Stream& stream, const Dim3& grid,
-                                               const Dim3& block, uint32_t shared_bytes, void** extra);
 
 inline bool Fits(const LaunchPlan& plan, const Dim3& grid, const Dim3& block) {
   // Unsigned, so that a 0 less 1 is past every limit.
@@ -136,35 +142,44 @@ inline bool Fits(const LaunchPlan& plan, const Dim3& grid, const Dim3& block) {
          uint64_t{block.x} * block.y * block.z <= plan.max_threads;
 }
 
-// The launch itself, once the arguments lie in `buffer`. Inlined into its callers, where much of it is constant.
-[[gnu::always_inline]] inline absl::Status Submit(const Kernel& kernel, const Stream& stream,
-                                                  const LaunchConfig& config, void* buffer, size_t bytes) {
-  const LaunchPlan& plan = kernel.plan();
-  Dim3 grid = config.grid, block = config.block;
-  if (config.size != kNoSize) {
-    // One compare for 0 (nothing to do), negative sizes and sizes past the grid.
-    const uint64_t last = static_cast<uint64_t>(config.size) - 1;
-    if (last >= plan.max_size) [[unlikely]]
-      return NotLaunched(kernel, config);
-    grid = {static_cast<uint32_t>(last >> plan.block_shift) + 1, 1, 1};
-    block = {plan.block, 1, 1};
-  } else if (!Fits(plan, grid, block)) [[unlikely]] {
-    return NotLaunched(kernel, config);
-  }
-  if (config.shared_bytes > plan.max_shared_bytes) [[unlikely]]
-    return NotLaunched(kernel, config);
-  if (stream.device().state().get() != plan.device) [[unlikely]]
-    return WrongStream(kernel, stream);
+// The driver's call, for a grid and a block that are right.
+[[gnu::always_inline]] inline CUresult CallDriver(const LaunchPlan& plan, const Stream& stream, Dim3 grid, Dim3 block,
+                                                  uint32_t shared_bytes, void* buffer, size_t bytes) {
   void* extra[] = {kLaunchParamBufferPointer, buffer, kLaunchParamBufferSize, &bytes, kLaunchParamEnd};
-  void** const passed = bytes == 0 ? nullptr : extra;
-  if (stream.needs_context()) [[unlikely]] {
-    return SubmitInContext(kernel, stream, grid, block, config.shared_bytes, passed);
+  return plan.launch(plan.function, grid.x, grid.y, grid.z, block.x, block.y, block.z, shared_bytes, stream.handle(),
+                     nullptr, bytes == 0 ? nullptr : extra);
+}
+
+[[gnu::always_inline]] inline absl::Status Call(const Kernel& kernel, const Stream& stream, Dim3 grid, Dim3 block,
+                                                uint32_t shared_bytes, void* buffer, size_t bytes) {
+  const LaunchPlan& plan = kernel.plan();
+  // One compare for the device and for whether its context must be current.
+  if (stream.direct_device() != plan.device) [[unlikely]] {
+    return CallIndirectly(kernel, stream, {grid, block, shared_bytes}, buffer, bytes);
   }
-  const CUresult result = plan.launch(plan.function, grid.x, grid.y, grid.z, block.x, block.y, block.z,
-                                      config.shared_bytes, stream.handle(), nullptr, passed);
+  const CUresult result = CallDriver(plan, stream, grid, block, shared_bytes, buffer, bytes);
   if (result != CUDA_SUCCESS) [[unlikely]]
     return LaunchFailed(kernel, result);
   return absl::OkStatus();
+}
+
+// The launch itself, once the arguments lie in `buffer`. Inlined into its callers, where much of it is constant. The
+// two ways to a grid end in calls of their own, because merging them costs more than it saves.
+[[gnu::always_inline]] inline absl::Status Submit(const Kernel& kernel, const Stream& stream,
+                                                  const LaunchConfig& config, void* buffer, size_t bytes) {
+  const LaunchPlan& plan = kernel.plan();
+  const bool fits = config.shared_bytes <= plan.max_shared_bytes;
+  if (config.grid.x != 0) {
+    if (!fits || !Fits(plan, config.grid, config.block)) [[unlikely]]
+      return BadConfig(kernel, config);
+    return Call(kernel, stream, config.grid, config.block, config.shared_bytes, buffer, bytes);
+  }
+  // One compare for 0 (nothing to do), negative sizes and sizes past the grid.
+  const uint64_t last = static_cast<uint64_t>(config.size) - 1;
+  if (!fits || last >= plan.max_size) [[unlikely]]
+    return BadSize(kernel, config.size, config.shared_bytes);
+  return Call(kernel, stream, {static_cast<uint32_t>(last >> plan.block_shift) + 1, 1, 1}, {plan.block, 1, 1},
+              config.shared_bytes, buffer, bytes);
 }
 
 }  // namespace internal

@@ -18,17 +18,17 @@ struct Dim3 {
 inline constexpr int64_t kNoSize = INT64_MIN;
 
 struct LaunchConfig {
-  Dim3 grid;
-  Dim3 block;
+  Dim3 grid = {0, 0, 0};      // grid.x of 0: grid and block are computed from `size`, which must be given then.
+  Dim3 block;                 // Threads of a block; not looked at if grid is not given.
   uint32_t shared_bytes = 0;  // Dynamic shared memory of each block.
-  int64_t size = kNoSize;  // Otherwise a problem size, from which grid.x and block.x are computed; grid and block are
-                           // not looked at then.
+  int64_t size = kNoSize;     // A problem size; not looked at if grid is given.
 };
 
 // One thread for each of `size` elements; 0 launches nothing. A negative size is an INVALID_ARGUMENT at launch.
-// The grid of 0 makes the one negative size that means "none", INT64_MIN, an error too.
 constexpr LaunchConfig ForSize(int64_t size) {
-  return LaunchConfig{.grid = {0, 0, 0}, .block = {0, 0, 0}, .shared_bytes = 0, .size = size};
+  LaunchConfig config;
+  config.size = size;
+  return config;
 }
 
 }  // namespace slipway

@@ -118,9 +118,11 @@ class TypedKernel {
     return TypedKernel(std::move(kernel));
   }
 
-  // Queues the kernel; see Kernel::Launch for errors and costs.
+  // Queues the kernel; see Kernel::Launch for errors and costs. Always inlined: what the caller writes down (the form of
+  // the configuration, literals) then costs nothing at run time, and only the launch itself is left.
   template <class... Args>
-  requires(sizeof...(Args) == sizeof...(Params) && (ArgumentFor<Params, Args> && ...)) absl::Status operator()(
+  requires(sizeof...(Args) == sizeof...(Params) && (ArgumentFor<Params, Args> && ...))
+  [[gnu::always_inline]] absl::Status operator()(
       const Stream& stream, const LaunchConfig& config, const Args&... args) const {
     return Launch(std::index_sequence_for<Params...>(), stream, config, args...);
   }
@@ -134,37 +136,38 @@ class TypedKernel {
 
   explicit TypedKernel(Kernel kernel) : kernel_(std::move(kernel)) {}
 
-  // The first argument that does not meet its parameter's demand; position -1 means none.
-  struct Misfit {
-    int position = -1;
-    Facts given = 0;
-  };
-
   template <size_t... I, class... Args>
   [[gnu::always_inline]] absl::Status Launch(std::index_sequence<I...>, const Stream& stream,
                                              const LaunchConfig& config, const Args&... args) const {
-    // Words of 8 bytes, with one to spare: a scalar before padding is stored as a whole word.
+    // With room to spare: a scalar before padding is stored as a whole word.
     alignas(16) std::byte buffer[kBytes + 16];
-    Misfit misfit;
-    const ParamPlan* const plans = kernel_.params().data();
-    if (!(Pack<I, Params>(plans, buffer, args, misfit) && ...)) [[unlikely]] {
-      return internal::ArgumentMismatch(kernel_, misfit.position, misfit.given);
+    [[maybe_unused]] const ParamPlan* const plans = kernel_.params().data();
+    // All arguments are packed and checked before the one branch; misfits are told apart afterwards.
+    if (const Facts misfit = (Facts{0} | ... | Pack<I, Params>(plans, buffer, args)); misfit != 0) [[unlikely]] {
+      const std::array<Facts, sizeof...(Args)> given = {FactsOf<Params>(args)...};
+      return internal::ArgumentMismatch(kernel_, given);
     }
     return internal::Submit(kernel_, stream, config, buffer, kBytes);
   }
 
+  template <class P, class A>
+  static Facts FactsOf(const A& arg) {
+    if constexpr (internal::ParamTraits<P>::kIsArray) {
+      return internal::ViewOf(arg).facts();
+    } else {
+      return facts::OfScalar(kDTypeOf<P>);
+    }
+  }
+
+  // Stores one argument; returns the facts that it fails to meet, or 0.
   template <size_t I, class P, class A>
-  [[gnu::always_inline]] static bool Pack(const ParamPlan* plans, std::byte* buffer, const A& arg, Misfit& misfit) {
+  [[gnu::always_inline]] static Facts Pack(const ParamPlan* plans, std::byte* buffer, const A& arg) {
     using Traits = internal::ParamTraits<P>;
     if constexpr (Traits::kIsArray) {
       const auto& view = internal::ViewOf(arg);
-      const FactsDemand& demand = plans[I].demand;
-      if ((view.facts() & demand.mask) != demand.want) [[unlikely]] {
-        misfit = {static_cast<int>(I), view.facts()};
-        return false;
-      }
       // The ABI struct is what a view begins with; see array.h.
       std::memcpy(buffer + kOffsets[I], static_cast<const void*>(&view), Traits::kSize);
+      return plans[I].demand.Misfit(view.facts());
     } else {
       const P value{arg};
       // Padding is zero, so that equal arguments make equal bytes. The next parameter is stored after this one and
@@ -176,8 +179,8 @@ class TypedKernel {
       } else {
         std::memcpy(buffer + kOffsets[I], &value, sizeof(P));
       }
+      return 0;
     }
-    return true;
   }
   static constexpr bool IsLast(size_t index) { return index + 1 == sizeof...(Params); }
 
