@@ -376,6 +376,21 @@ void Builder::EndIf() {
   CloseRegion(Region::kElse, "the end of an if");
 }
 
+void Builder::ReopenElse() {
+  if (!status_.ok()) return;
+  const std::vector<ValueId>& block = kernel_.blocks[open_.back().block];
+  const ValueId owner = block.empty() ? kNone : block.back();
+  if (owner == kNone || kernel_.insts[owner].op != Op::kIf || !kernel_.blocks[kernel_.insts[owner].blocks[1]].empty()) {
+    Fail(absl::FailedPreconditionError(
+        "an else follows its if directly; between the two something was computed (a lambda that captures variables by "
+        "value does that: capture by reference), or there is no if"));
+    return;
+  }
+  const BlockId else_block = kernel_.insts[owner].blocks[1];
+  block_is_open_[else_block] = 1;
+  open_.push_back({Region::kElse, else_block, owner});
+}
+
 ValueId Builder::BeginFor(std::string name, DType dtype, ValueId begin, ValueId end, ValueId step) {
   if (!CheckOperands({begin, end, step})) return kNone;
   if (!IsInteger(dtype)) {

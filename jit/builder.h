@@ -93,6 +93,9 @@ class Builder {
   void BeginIf(ValueId condition);
   void BeginElse();
   void EndIf();
+  // Opens the else of the if that was ended last in this block, for front ends that learn of an else only after the if.
+  // FAILED_PRECONDITION if anything stands between, or the if has an else already. EndIf() ends it again.
+  void ReopenElse();
   ValueId BeginFor(std::string name, DType dtype, ValueId begin, ValueId end, ValueId step);  // The induction value.
   void EndFor();
   void BeginWhile();

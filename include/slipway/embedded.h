@@ -1,0 +1,21 @@
+// Embedded C++: kernels written as C++ functions over symbolic values, compiled when they are launched.
+//
+//   #include <slipway/slipway.h>
+//   namespace sw = slipway;
+//
+//   auto saxpy = sw::MakeKernel("saxpy", [](sw::ArrayVar<float, 1> y, sw::ArrayVar<const float, 1> x, sw::Var<float> a)
+//   {
+//     sw::For(sw::GridStride(y.size()), [&](sw::Var<int64_t> i) { y[i] = a * x[i] + y[i]; });
+//   });
+//   absl::Status status = saxpy(stream, sw::ForSize(n), y, x, 2.0f);
+//
+// Values: embedded/var.h. Arrays: embedded/array_var.h. Control flow: embedded/control.h. Kernels: embedded/kernel.h.
+#ifndef SLIPWAY_EMBEDDED_H_
+#define SLIPWAY_EMBEDDED_H_
+
+#include "slipway/embedded/array_var.h"
+#include "slipway/embedded/control.h"
+#include "slipway/embedded/kernel.h"
+#include "slipway/embedded/var.h"
+
+#endif  // SLIPWAY_EMBEDDED_H_

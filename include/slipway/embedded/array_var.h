@@ -1,0 +1,115 @@
+// Arrays inside an embedded kernel.
+//
+//   [](ArrayVar<float, 2> y, ArrayVar<const float, 1> x) {
+//     y(i, j) = 2 * x[at[i]];          // gathers and scatters: any integer is an index
+//     AtomicAdd(y(0, 0), x[i]);
+//   }
+//
+// Indices are not checked. Copying an ArrayVar is the same array.
+#ifndef SLIPWAY_EMBEDDED_ARRAY_VAR_H_
+#define SLIPWAY_EMBEDDED_ARRAY_VAR_H_
+
+#include <cstdint>
+#include <initializer_list>
+#include <type_traits>
+
+#include "slipway/dtype.h"
+#include "slipway/embedded/trace.h"
+#include "slipway/embedded/var.h"
+#include "slipway/signature.h"
+
+namespace slipway {
+
+// One element: a place in an array. Used as a value it is loaded, at that point; assigned, it is stored. The indices
+// are computed once, where it is written, so `auto e = y[i]` names the same place after i has changed, and its value
+// each time it is used. Elements of T may be assigned, elements of const T may not.
+template <Element T>
+class ElementRef {
+ public:
+  using Value = std::remove_const_t<T>;
+
+  ElementRef(const ElementRef&) = default;
+  const ElementRef& operator=(const ElementRef& other) const requires(!std::is_const_v<T>) {
+    return Store(other.Get());
+  }
+  ElementRef& operator=(const ElementRef& other) requires(!std::is_const_v<T>) {
+    Store(other.Get());
+    return *this;
+  }
+  template <StorableIn<Value> X>
+  requires(!std::is_const_v<T> && !std::is_same_v<X, ElementRef>) const ElementRef& operator=(const X& value) const {
+    return Store(internal::ToOperand(value));
+  }
+
+  internal::TraceRef Get() const { return internal::LoadElement(array_, indices_, count_); }
+
+ private:
+  template <Element U, int N, Layout L>
+  friend class ArrayVar;
+  template <Element U, StorableIn<U> X>
+  requires(!std::is_const_v<U>) friend Expr<U> AtomicAdd(const ElementRef<U>& target, const X& value);
+
+  ElementRef(internal::TraceRef array, std::initializer_list<internal::TraceRef> indices)
+      : array_(array), count_(static_cast<int>(indices.size())) {
+    int i = 0;
+    for (internal::TraceRef index : indices) indices_[i++] = index;
+  }
+  const ElementRef& Store(const internal::Operand& value) const {
+    internal::StoreElement(array_, indices_, count_, value);
+    return *this;
+  }
+
+  internal::TraceRef array_;
+  int count_;
+  internal::TraceRef indices_[kMaxRank];
+};
+
+// Adds to an element as one step that no other thread's add can come between, and returns the element's value from just
+// before. int32, int64, uint32, uint64, float32, float64; other types are an error of the trace. Sums of floats depend
+// on the order in which threads come.
+template <Element U, StorableIn<U> X>
+requires(!std::is_const_v<U>) Expr<U> AtomicAdd(const ElementRef<U>& target, const X& value) {
+  return Expr<U>::FromTrace(
+      internal::AtomicAddElement(target.array_, target.indices_, target.count_, internal::ToOperand(value)));
+}
+
+// An array parameter of element type T (const T: only read) and rank N.
+template <Element T, int N, Layout L = Layout::kStrided>
+class ArrayVar {
+  static_assert(N >= 0 && N <= kMaxRank, "Slipway arrays have 0 to 8 dimensions");
+
+ public:
+  using Value = T;
+  static constexpr int kRank = N;
+
+  template <IndexLike I>
+  requires(N == 1) ElementRef<T>
+  operator[](const I& index) const { return (*this)(index); }
+  template <IndexLike... I>
+  requires(sizeof...(I) == N) ElementRef<T>
+  operator()(const I&... indices) const {
+    return ElementRef<T>(array_, {internal::IndexValue(internal::ToOperand(indices))...});
+  }
+
+  // The extent of a dimension, and the number of elements.
+  Expr<int64_t> shape(int dimension) const { return Expr<int64_t>::FromTrace(internal::Extent(array_, dimension)); }
+  Expr<int64_t> size() const {
+    if constexpr (N == 0) {
+      return Expr<int64_t>(1);
+    } else {
+      internal::TraceRef size = internal::Extent(array_, 0);
+      for (int d = 1; d < N; ++d) size = internal::Apply("*", {size, internal::Extent(array_, d)}, DType::kInt64);
+      return Expr<int64_t>::FromTrace(size);
+    }
+  }
+
+  static ArrayVar FromTrace(internal::TraceRef array) { return ArrayVar(array); }
+
+ private:
+  explicit ArrayVar(internal::TraceRef array) : array_(array) {}
+  internal::TraceRef array_;
+};
+
+}  // namespace slipway
+
+#endif  // SLIPWAY_EMBEDDED_ARRAY_VAR_H_

@@ -1,0 +1,121 @@
+// Control flow and thread indices inside an embedded kernel.
+//
+//   If(i < y.size(), [&] { y[i] = 1; }).Else([&] { Return(); });
+//   For(Range(0, 10), [&](Var<int64_t> k) { sum += x[k]; });
+//   For(GridStride(y.size()), [&](Var<int64_t> i) { y[i] = a * x[i]; });
+//   While([&] { return n > 1; }, [&] { n = n / 2; });
+//
+// Each lambda runs once, on the host, while the kernel is traced; what it does becomes the branch or the loop. So a
+// host `if` chooses what the kernel is, and If chooses what a thread does. Capture by reference: see var.h. An Expr
+// made inside such a lambda ends with it; carry results out in Vars.
+#ifndef SLIPWAY_EMBEDDED_CONTROL_H_
+#define SLIPWAY_EMBEDDED_CONTROL_H_
+
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include "slipway/embedded/trace.h"
+#include "slipway/embedded/var.h"
+
+namespace slipway {
+
+// What If returns, to hang an Else on, in the same statement.
+class IfResult {
+ public:
+  template <class Body>
+  void Else(Body&& otherwise) && {
+    internal::ReopenElse();
+    std::forward<Body>(otherwise)();
+    internal::EndIf();
+  }
+};
+
+template <Condition C, class Body>
+IfResult If(const C& condition, Body&& then) {
+  internal::BeginIf(internal::ToOperand(condition));
+  std::forward<Body>(then)();
+  internal::EndIf();
+  return {};
+}
+template <Condition C, class Then, class Otherwise>
+void If(const C& condition, Then&& then, Otherwise&& otherwise) {
+  If(condition, std::forward<Then>(then)).Else(std::forward<Otherwise>(otherwise));
+}
+
+// Where a For runs: from begin on in steps, up to (or, with a negative step, down to) but not including end. The bounds
+// are computed once, in int64. Step 0 runs nothing.
+struct LoopRange {
+  Expr<int64_t> begin, end, step;
+};
+namespace internal {
+template <class X>
+Expr<int64_t> Bound(const X& x) {
+  return Expr<int64_t>::FromTrace(CastTo(DType::kInt64, ToOperand(x)));
+}
+}  // namespace internal
+template <IndexLike E>
+LoopRange Range(const E& end) {
+  return {Expr<int64_t>(0), internal::Bound(end), Expr<int64_t>(1)};
+}
+template <IndexLike B, IndexLike E>
+LoopRange Range(const B& begin, const E& end) {
+  return {internal::Bound(begin), internal::Bound(end), Expr<int64_t>(1)};
+}
+template <IndexLike B, IndexLike E, IndexLike S>
+LoopRange Range(const B& begin, const E& end, const S& step) {
+  return {internal::Bound(begin), internal::Bound(end), internal::Bound(step)};
+}
+
+// block * block_dim + thread in x, as int64: the element of a launch ForSize(n) that this thread is for. A launch has
+// at least n threads, so compare it with n, or use GridStride.
+inline Expr<int64_t> GlobalIndex() { return Expr<int64_t>::FromTrace(internal::GlobalIndexValue()); }
+// thread, block and their counts, by dimension: 0 is x, 1 is y, 2 is z.
+inline Expr<uint32_t> ThreadIndex(int dimension = 0) {
+  return Expr<uint32_t>::FromTrace(internal::SpecialValue("thread", dimension));
+}
+inline Expr<uint32_t> BlockIndex(int dimension = 0) {
+  return Expr<uint32_t>::FromTrace(internal::SpecialValue("block", dimension));
+}
+inline Expr<uint32_t> BlockSize(int dimension = 0) {
+  return Expr<uint32_t>::FromTrace(internal::SpecialValue("block_dim", dimension));
+}
+inline Expr<uint32_t> GridSize(int dimension = 0) {
+  return Expr<uint32_t>::FromTrace(internal::SpecialValue("grid_dim", dimension));
+}
+
+// The elements 0 to n - 1, shared out over all threads of the launch, however many those are.
+template <IndexLike E>
+LoopRange GridStride(const E& n) {
+  return {GlobalIndex(), internal::Bound(n), Cast<int64_t>(GridSize()) * Cast<int64_t>(BlockSize())};
+}
+
+// The body takes the loop's value, as a Var<int64_t> (a copy of its own) or an Expr<int64_t>.
+template <class Body>
+requires std::is_invocable_v<Body, Expr<int64_t>>
+void For(const LoopRange& range, Body&& body) {
+  const Expr<int64_t> value =
+      Expr<int64_t>::FromTrace(internal::BeginFor(range.begin.Get(), range.end.Get(), range.step.Get()));
+  std::forward<Body>(body)(value);
+  internal::EndFor();
+}
+
+// Runs the body as long as the condition, computed anew each time, holds.
+template <class ConditionBody, class Body>
+requires Condition<std::invoke_result_t<ConditionBody>>
+void While(ConditionBody&& condition, Body&& body) {
+  internal::BeginWhile();
+  {
+    const auto holds = std::forward<ConditionBody>(condition)();
+    internal::WhileCondition(internal::ToOperand(holds));
+  }
+  std::forward<Body>(body)();
+  internal::EndWhile();
+}
+
+// Ends this thread's work.
+inline void Return() { internal::ReturnFromKernel(); }
+
+}  // namespace slipway
+
+#endif  // SLIPWAY_EMBEDDED_CONTROL_H_

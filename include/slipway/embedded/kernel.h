@@ -1,0 +1,209 @@
+// A kernel from a C++ function.
+//
+//   auto saxpy = MakeKernel("saxpy", [](ArrayVar<float, 1> y, ArrayVar<const float, 1> x, Var<float> a) {
+//     For(GridStride(y.size()), [&](Var<int64_t> i) { y[i] = a * x[i] + y[i]; });
+//   });
+//   absl::Status status = saxpy(stream, ForSize(n), y, x, 2.0f);
+#ifndef SLIPWAY_EMBEDDED_KERNEL_H_
+#define SLIPWAY_EMBEDDED_KERNEL_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "slipway/array.h"
+#include "slipway/device.h"
+#include "slipway/dispatch.h"
+#include "slipway/embedded/array_var.h"
+#include "slipway/embedded/trace.h"
+#include "slipway/embedded/var.h"
+#include "slipway/kernel.h"
+#include "slipway/launch_config.h"
+#include "slipway/stream.h"
+#include "slipway/typed_kernel.h"
+
+namespace slipway {
+
+namespace internal {
+
+// What a parameter of a kernel's function stands for in a launch, and how it is made in a trace.
+template <class P>
+struct KernelParam {
+  static_assert(sizeof(P) == 0, "a kernel's function takes ArrayVar<T, N> and Var<T> (or Expr<T>) parameters");
+};
+template <class T>
+struct KernelParam<Var<T>> {
+  using Launch = T;
+  static Var<T> Make(uint32_t index) { return Expr<T>::FromTrace(ScalarParam(index)); }
+};
+template <class T>
+struct KernelParam<Expr<T>> {
+  using Launch = T;
+  static Expr<T> Make(uint32_t index) { return Expr<T>::FromTrace(ScalarParam(index)); }
+};
+template <class T, int N, Layout L>
+struct KernelParam<ArrayVar<T, N, L>> {
+  using Launch = ArrayView<T, N, L>;
+  static ArrayVar<T, N, L> Make(uint32_t index) { return ArrayVar<T, N, L>::FromTrace(ArrayParam(index)); }
+};
+
+// The parameter types of a function object, function or pointer to function that is not a template.
+template <class F>
+struct FunctionParams : FunctionParams<decltype(&F::operator())> {};
+template <class R, class... P>
+struct FunctionParams<R (*)(P...)> {
+  using Types = std::tuple<std::remove_cvref_t<P>...>;
+};
+template <class R, class C, class... P>
+struct FunctionParams<R (C::*)(P...)> : FunctionParams<R (*)(P...)> {};
+template <class R, class C, class... P>
+struct FunctionParams<R (C::*)(P...) const> : FunctionParams<R (*)(P...)> {};
+template <class R, class C, class... P>
+struct FunctionParams<R (C::*)(P...) noexcept> : FunctionParams<R (*)(P...)> {};
+template <class R, class C, class... P>
+struct FunctionParams<R (C::*)(P...) const noexcept> : FunctionParams<R (*)(P...)> {};
+
+}  // namespace internal
+
+// A kernel with its parameter types (ArrayView<T, N, L> and scalars), compiled for a device when it is first launched
+// there. Compiling happens once however many threads ask; the others wait. A failure is kept and repeated. Cheap to
+// copy; copies share everything. Safe to use from any thread.
+//
+// Addresses are computed in 32 bits where all arrays of a launch allow it, in 64 bits otherwise: at most two compiled
+// forms a device.
+template <class... Params>
+class EmbeddedKernel {
+ public:
+  explicit EmbeddedKernel(std::shared_ptr<const internal::TracedKernel> traced)
+      : state_(std::make_shared<State>(std::move(traced))) {}
+
+  const std::string& name() const { return state_->traced->name(); }
+  // Why the kernel cannot be: the first mistake made while it was traced. Launches return the same.
+  const absl::Status& status() const { return state_->traced->status(); }
+
+  // Queues the kernel on `stream`. Arguments as TypedKernel takes them; wrong ones do not compile. After the first
+  // launch on a device it costs what a TypedKernel costs and a look into a cache: no allocation, no lock.
+  template <class... Args>
+  requires(sizeof...(Args) == sizeof...(Params) && (ArgumentFor<Params, Args> && ...)) absl::Status operator()(
+      const Stream& stream, const LaunchConfig& config, const Args&... args) const {
+    const bool index32 = (Index32<Params>(args) && ...);
+    const uint64_t key[] = {uint64_t{stream.device().id()} << 1 | (index32 ? 1 : 0)};
+    if (const TypedKernel<Params...>* kernel = state_->cache.Find(key)) [[likely]] {
+      return (*kernel)(stream, config, args...);
+    }
+    absl::StatusOr<const TypedKernel<Params...>*> kernel = Loaded(stream.device(), index32);
+    if (!kernel.ok()) return std::move(kernel).status();
+    return (**kernel)(stream, config, args...);
+  }
+
+  // Compiles and loads it ahead of the first launch, in the form for arrays of any size.
+  absl::StatusOr<TypedKernel<Params...>> On(const Device& device) const {
+    absl::StatusOr<const TypedKernel<Params...>*> kernel = Loaded(device, /*index32=*/false);
+    if (!kernel.ok()) return std::move(kernel).status();
+    return **kernel;
+  }
+
+  // The kernel as compiled for a device, in the form for arrays of any size: PTX with its signature, to be launched
+  // with arguments whose types are known at run time (Kernel::Load).
+  absl::StatusOr<CompiledKernel> CompiledFor(const Device& device) const {
+    absl::StatusOr<const TypedKernel<Params...>*> kernel = Loaded(device, /*index32=*/false);
+    if (!kernel.ok()) return std::move(kernel).status();
+    return (*kernel)->kernel().compiled();
+  }
+
+  // What it became on its way: IR, LLVM IR, PTX, times by stage. `index32` shows the form for arrays that 32-bit
+  // offsets reach.
+  absl::StatusOr<Inspection> Inspect(const Device& device, bool index32 = false) const {
+    absl::StatusOr<const TypedKernel<Params...>*> kernel = Loaded(device, index32);
+    if (!kernel.ok()) return std::move(kernel).status();
+    return (*kernel)->kernel().inspection();
+  }
+  // The kernel IR, which needs no device. Empty if status() is an error.
+  std::string ir() const { return state_->traced->ir(); }
+
+  // Compiles and cache hits so far.
+  DispatchCounters counters() const { return state_->cache.counters(); }
+
+ private:
+  struct State {
+    explicit State(std::shared_ptr<const internal::TracedKernel> t) : traced(std::move(t)) {}
+    const std::shared_ptr<const internal::TracedKernel> traced;
+    // Keys: device id << 1 | index32. An entry's kernel keeps its device open, so the id stays its own.
+    SpecializationCache<TypedKernel<Params...>> cache;
+  };
+
+  template <class P, class A>
+  static bool Index32(const A& arg) {
+    if constexpr (internal::ParamTraits<P>::kIsArray) {
+      return (internal::ViewOf(arg).facts() & facts::kIndex32) != 0;
+    } else {
+      return true;
+    }
+  }
+
+  [[gnu::noinline]] absl::StatusOr<const TypedKernel<Params...>*> Loaded(const Device& device, bool index32) const {
+    const uint64_t key[] = {uint64_t{device.id()} << 1 | (index32 ? 1 : 0)};
+    return state_->cache.GetOrMake(key, [&]() -> absl::StatusOr<TypedKernel<Params...>> {
+      absl::StatusOr<CompiledKernel> compiled = state_->traced->Compile(device, index32);
+      if (!compiled.ok()) return std::move(compiled).status();
+      return TypedKernel<Params...>::Load(device, *std::move(compiled));
+    });
+  }
+
+  std::shared_ptr<State> state_;
+};
+
+namespace internal {
+
+template <class... P, class F, size_t... I>
+EmbeddedKernel<typename KernelParam<P>::Launch...> TraceFunction(std::string name,
+                                                                 std::initializer_list<const char*> names, F&& function,
+                                                                 std::tuple<P...>*, std::index_sequence<I...>) {
+  Signature params = {ParamTraits<typename KernelParam<P>::Launch>::Spec()...};
+  size_t next = 0;
+  for (const char* param : names) {
+    if (next < params.size()) params[next++].name = param;
+  }
+  TraceScope scope(std::move(name), std::move(params));
+  // A braced list, so that the parameters are made in order. Each is moved into the function, which is no new variable.
+  if (scope.ok()) std::apply(std::forward<F>(function), std::tuple<P...>{KernelParam<P>::Make(I)...});
+  return EmbeddedKernel<typename KernelParam<P>::Launch...>(scope.Finish());
+}
+
+template <class F>
+auto MakeKernel(std::string name, std::initializer_list<const char*> names, F&& function) {
+  using Types = typename FunctionParams<std::decay_t<F>>::Types;
+  return TraceFunction(std::move(name), names, std::forward<F>(function), static_cast<Types*>(nullptr),
+                       std::make_index_sequence<std::tuple_size_v<Types>>());
+}
+
+}  // namespace internal
+
+// Makes a kernel from a function of ArrayVar and Var parameters, which runs once, now, on this thread: everything it
+// does to them becomes the kernel. Numbers of the host program that it uses become constants of the kernel. `name` is
+// an identifier; it is the kernel's name in PTX and in profilers.
+//
+// Never fails: what went wrong is kept in status() and returned by every launch. INVALID_ARGUMENT for a mistake in the
+// kernel, RESOURCE_EXHAUSTED past the limits of docs/semantics.md, FAILED_PRECONDITION inside of another kernel's
+// function.
+template <class F>
+auto MakeKernel(std::string name, F&& function) {
+  return internal::MakeKernel(std::move(name), {}, std::forward<F>(function));
+}
+// With names for the parameters, in order, which messages and listings then use: {"y", "x", "a"}. Without them they are
+// arg0, arg1, ...
+template <class F>
+auto MakeKernel(std::string name, std::initializer_list<const char*> parameter_names, F&& function) {
+  return internal::MakeKernel(std::move(name), parameter_names, std::forward<F>(function));
+}
+
+}  // namespace slipway
+
+#endif  // SLIPWAY_EMBEDDED_KERNEL_H_

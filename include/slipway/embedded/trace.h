@@ -1,0 +1,121 @@
+// What embedded kernels are made with underneath: a trace of one kernel, and the operations that it records. Users meet
+// Var, ArrayVar, If, For and MakeKernel (slipway/embedded.h); nothing here is for them.
+//
+// The kernel being traced is a property of the thread. Every value remembers the trace that made it, so that one that
+// has left its kernel is an error of the kernel it is used in, never a wrong value and never a crash.
+#ifndef SLIPWAY_EMBEDDED_TRACE_H_
+#define SLIPWAY_EMBEDDED_TRACE_H_
+
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "slipway/device.h"
+#include "slipway/dtype.h"
+#include "slipway/kernel.h"
+#include "slipway/signature.h"
+
+namespace slipway::internal {
+
+// A value, variable or array of a kernel that is being traced. trace 0 means none.
+struct TraceRef {
+  uint32_t id = ~uint32_t{0};
+  uint32_t trace = 0;
+};
+
+// What an operation takes: a value of the kernel, or a number of the host program, which is a literal.
+struct Operand {
+  enum Kind : uint8_t { kValue, kInt64, kUInt64, kFloat64, kBool, kBits };
+
+  Operand(TraceRef value) : kind(kValue), ref(value) {}  // NOLINT(google-explicit-constructor)
+  template <class T>
+  requires std::is_arithmetic_v<T> Operand(T number) {  // NOLINT(google-explicit-constructor)
+    if constexpr (std::is_same_v<T, bool>) {
+      kind = kBool, bits = number ? 1 : 0;
+    } else if constexpr (std::is_floating_point_v<T>) {
+      kind = kFloat64, real = static_cast<double>(number);
+    } else {
+      kind = std::is_signed_v<T> ? kInt64 : kUInt64;
+      bits = static_cast<uint64_t>(number);  // Sign-extended.
+    }
+  }
+  // A number that has a type: float16, bfloat16.
+  Operand(DType dtype, uint64_t value_bits) : kind(kBits), type(dtype), bits(value_bits) {}
+
+  Kind kind;
+  DType type = DType::kVoid;
+  TraceRef ref;
+  union {
+    uint64_t bits = 0;
+    double real;
+  };
+};
+
+using Operands = std::initializer_list<Operand>;
+
+// Each appends to the kernel being traced. After an error they do nothing and return an empty TraceRef. Outside of any
+// kernel they do nothing and say so once, on stderr.
+TraceRef Apply(const char* op, Operands operands, DType type);  // By the operator's name in jit/ops.h.
+TraceRef CastTo(DType type, const Operand& value);
+TraceRef NewVariable(DType type, const Operand& value);
+TraceRef ReadVariable(TraceRef variable);
+void WriteVariable(TraceRef variable, const Operand& value);
+TraceRef ScalarParam(uint32_t param);
+TraceRef ArrayParam(uint32_t param);
+TraceRef LoadElement(TraceRef array, const TraceRef* indices, int count);
+void StoreElement(TraceRef array, const TraceRef* indices, int count, const Operand& value);
+TraceRef AtomicAddElement(TraceRef array, const TraceRef* indices, int count, const Operand& value);
+TraceRef IndexValue(const Operand& index);  // An index, at the time it is computed.
+TraceRef Extent(TraceRef array, int dimension);
+TraceRef GlobalIndexValue();
+TraceRef SpecialValue(const char* name, int dimension);  // "thread", "block", "block_dim", "grid_dim"; 0 to 2.
+void BeginIf(const Operand& condition);
+void ReopenElse();
+void EndIf();
+TraceRef BeginFor(const Operand& begin, const Operand& end, const Operand& step);
+void EndFor();
+void BeginWhile();
+void WhileCondition(const Operand& condition);
+void EndWhile();
+void ReturnFromKernel();
+
+// A kernel after tracing, or why it is none. Immutable; shared by whoever launches it.
+class TracedKernel {
+ public:
+  virtual ~TracedKernel() = default;
+  virtual const std::string& name() const = 0;
+  virtual const absl::Status& status() const = 0;
+  virtual std::string ir() const = 0;  // Empty after an error.
+  // `index32` computes addresses in 32 bits; the compiled signature says so, and launches demand arrays that allow it.
+  virtual absl::StatusOr<CompiledKernel> Compile(const Device& device, bool index32) const = 0;
+};
+
+// Makes this thread trace a kernel as long as it lives: construct, run the kernel's function, Finish. Not part of the
+// library's own frames, so that an exception from the function leaves the thread as it was.
+class TraceScope {
+ public:
+  struct State;
+
+  // The parameters are the kernel's, in order; names are made up where they are empty.
+  TraceScope(std::string name, Signature params);
+  ~TraceScope();
+  TraceScope(const TraceScope&) = delete;
+  TraceScope& operator=(const TraceScope&) = delete;
+
+  // Whether the kernel's function is to be run; false after an error such as tracing inside of a trace.
+  bool ok() const;
+  std::shared_ptr<const TracedKernel> Finish();
+
+ private:
+  std::unique_ptr<State> state_;
+  State* outer_;
+};
+
+}  // namespace slipway::internal
+
+#endif  // SLIPWAY_EMBEDDED_TRACE_H_

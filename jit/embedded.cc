@@ -1,0 +1,273 @@
+// Tracing of embedded kernels: every operation of Var, ArrayVar, If, For, ... ends here and goes on to an ir::Builder.
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "driver/check.h"
+#include "driver/log.h"
+#include "driver/status_macros.h"
+#include "jit/builder.h"
+#include "jit/compile.h"
+#include "jit/fold.h"
+#include "jit/ir.h"
+#include "jit/semantics.h"
+#include "slipway/embedded/trace.h"
+
+namespace slipway::internal {
+namespace {
+
+class Traced final : public TracedKernel {
+ public:
+  Traced(std::string name, absl::StatusOr<ir::Kernel> kernel) : name_(std::move(name)), status_(kernel.status()) {
+    if (kernel.ok()) kernel_ = *std::move(kernel);
+  }
+  const std::string& name() const override { return name_; }
+  const absl::Status& status() const override { return status_; }
+  std::string ir() const override { return status_.ok() ? ir::Print(kernel_) : std::string(); }
+
+  absl::StatusOr<CompiledKernel> Compile(const Device& device, bool index32) const override {
+    SLIPWAY_RETURN_IF_ERROR(status_);
+    SLIPWAY_ASSIGN_OR_RETURN(const Target target, TargetFor(device));
+    if (!index32) return slipway::Compile(kernel_, target);
+    ir::Kernel narrow = kernel_;
+    for (ParamSpec& param : narrow.params) {
+      if (param.kind == ParamKind::kArray) param.index = IndexWidth::kIndex32;
+    }
+    return slipway::Compile(narrow, target);
+  }
+
+ private:
+  std::string name_;
+  absl::Status status_;
+  ir::Kernel kernel_;
+};
+
+// Numbers each trace, so that values of one are not taken for values of another. 0 is no trace.
+uint32_t NextSerial() {
+  static std::atomic<uint32_t> next{1};
+  uint32_t serial = next.fetch_add(1, std::memory_order_relaxed);
+  while (serial == 0) serial = next.fetch_add(1, std::memory_order_relaxed);
+  return serial;
+}
+
+}  // namespace
+
+struct TraceScope::State {
+  explicit State(const std::string& kernel_name) : name(kernel_name), builder(kernel_name) {}
+  std::string name;
+  uint32_t serial = NextSerial();
+  ir::Builder builder;
+
+  // The id of a reference, or kNone, with an error, if it is not of this trace.
+  uint32_t Resolve(TraceRef ref) {
+    if (ref.trace == serial) return ref.id;
+    if (builder.status().ok()) {
+      builder.Fail(absl::InvalidArgumentError(absl::StrCat(
+          "kernel '", name, "': ",
+          ref.trace == 0 ? "a Var that holds nothing is used: it was moved from, or made outside of any kernel"
+                         : "a Var, Expr or ArrayVar of another kernel is used; values belong to the kernel whose "
+                           "function made them")));
+    }
+    return ir::kNone;
+  }
+  ir::ValueId Value(const Operand& operand) {
+    switch (operand.kind) {
+      case Operand::kValue:
+        return Resolve(operand.ref);
+      case Operand::kInt64:
+        return builder.Literal(static_cast<int64_t>(operand.bits));
+      case Operand::kUInt64:
+        return builder.Literal(operand.bits);
+      case Operand::kFloat64:
+        return builder.Literal(operand.real);
+      case Operand::kBool:
+        return builder.Literal(operand.bits != 0);
+      case Operand::kBits:
+        return builder.Constant(operand.type, operand.bits);
+    }
+    return ir::kNone;
+  }
+  TraceRef Ref(uint32_t id) const { return builder.status().ok() ? TraceRef{id, serial} : TraceRef{}; }
+};
+
+namespace {
+
+thread_local TraceScope::State* current = nullptr;
+
+}  // namespace
+
+TraceScope::TraceScope(std::string name, Signature params) : state_(std::make_unique<State>(name)), outer_(current) {
+  if (outer_ != nullptr) {
+    state_->builder.Fail(absl::FailedPreconditionError(
+        absl::StrCat("kernel '", name, "' is made inside the function of kernel '", outer_->name,
+                     "'; make it before, and launch the two one after the other")));
+  }
+  for (size_t i = 0; i < params.size(); ++i) {
+    ParamSpec& param = params[i];
+    if (param.name.empty()) param.name = absl::StrCat("arg", i);
+    if (param.kind == ParamKind::kArray) {
+      state_->builder.AddArray(std::move(param));
+    } else {
+      state_->builder.AddScalar(std::move(param.name), param.dtype);
+    }
+  }
+  current = state_.get();
+}
+TraceScope::~TraceScope() { current = outer_; }
+bool TraceScope::ok() const { return state_->builder.status().ok(); }
+std::shared_ptr<const TracedKernel> TraceScope::Finish() {
+  absl::StatusOr<ir::Kernel> kernel = std::move(state_->builder).Finish();
+  return std::make_shared<Traced>(state_->name, std::move(kernel));
+}
+
+namespace {
+
+// The kernel that this thread traces, or nullptr.
+TraceScope::State* Current() {
+  if (current == nullptr) {
+    static const bool said = [] {
+      LogWarning("an operation on Var, Expr or ArrayVar outside of a kernel's function does nothing");
+      return true;
+    }();
+    (void)said;
+  }
+  return current;
+}
+
+}  // namespace
+
+TraceRef Apply(const char* op, Operands operands, DType type) {
+  TraceScope::State* trace = Current();
+  if (trace == nullptr) return {};
+  ir::Op found;
+  SLIPWAY_CHECK(ir::OpFromName(op, &found), "embedded/var.h names an operator that is not in the semantics table");
+  ir::ValueId values[3];
+  size_t count = 0;
+  for (const Operand& operand : operands) values[count++] = trace->Value(operand);
+  const ir::ValueId result = trace->builder.Apply(found, absl::MakeConstSpan(values, count));
+  if (!trace->builder.status().ok()) return {};
+  SLIPWAY_CHECK(trace->builder.TypeOf(result) == type, "C++ and the semantics table disagree on the type of a result");
+  return trace->Ref(result);
+}
+
+TraceRef CastTo(DType type, const Operand& value) {
+  TraceScope::State* trace = Current();
+  if (trace == nullptr) return {};
+  return trace->Ref(trace->builder.Cast(type, trace->Value(value)));
+}
+
+TraceRef NewVariable(DType type, const Operand& value) {
+  TraceScope::State* trace = Current();
+  if (trace == nullptr) return {};
+  return trace->Ref(trace->builder.NewVar("", type, trace->Value(value)));
+}
+TraceRef ReadVariable(TraceRef variable) {
+  TraceScope::State* trace = Current();
+  if (trace == nullptr) return {};
+  return trace->Ref(trace->builder.Read(trace->Resolve(variable)));
+}
+void WriteVariable(TraceRef variable, const Operand& value) {
+  TraceScope::State* trace = Current();
+  if (trace == nullptr) return;
+  trace->builder.Write(trace->Resolve(variable), trace->Value(value));
+}
+
+TraceRef ScalarParam(uint32_t param) {
+  TraceScope::State* trace = Current();
+  return trace == nullptr ? TraceRef{} : trace->Ref(trace->builder.Scalar(param));
+}
+TraceRef ArrayParam(uint32_t param) {
+  TraceScope::State* trace = Current();
+  return trace == nullptr ? TraceRef{} : trace->Ref(param);
+}
+
+namespace {
+std::vector<ir::ValueId> Indices(TraceScope::State* trace, const TraceRef* indices, int count) {
+  std::vector<ir::ValueId> values;
+  for (int i = 0; i < count; ++i) values.push_back(trace->Resolve(indices[i]));
+  return values;
+}
+}  // namespace
+
+TraceRef LoadElement(TraceRef array, const TraceRef* indices, int count) {
+  TraceScope::State* trace = Current();
+  if (trace == nullptr) return {};
+  const uint32_t param = trace->Resolve(array);
+  return trace->Ref(trace->builder.Load(param, Indices(trace, indices, count)));
+}
+void StoreElement(TraceRef array, const TraceRef* indices, int count, const Operand& value) {
+  TraceScope::State* trace = Current();
+  if (trace == nullptr) return;
+  const uint32_t param = trace->Resolve(array);
+  trace->builder.Store(param, Indices(trace, indices, count), trace->Value(value));
+}
+TraceRef AtomicAddElement(TraceRef array, const TraceRef* indices, int count, const Operand& value) {
+  TraceScope::State* trace = Current();
+  if (trace == nullptr) return {};
+  const uint32_t param = trace->Resolve(array);
+  return trace->Ref(trace->builder.AtomicAdd(param, Indices(trace, indices, count), trace->Value(value)));
+}
+TraceRef IndexValue(const Operand& index) {
+  TraceScope::State* trace = Current();
+  return trace == nullptr ? TraceRef{} : trace->Ref(trace->Value(index));
+}
+TraceRef Extent(TraceRef array, int dimension) {
+  TraceScope::State* trace = Current();
+  return trace == nullptr ? TraceRef{} : trace->Ref(trace->builder.Shape(trace->Resolve(array), dimension));
+}
+
+TraceRef GlobalIndexValue() {
+  TraceScope::State* trace = Current();
+  return trace == nullptr ? TraceRef{} : trace->Ref(trace->builder.GlobalIndex(DType::kInt64));
+}
+TraceRef SpecialValue(const char* name, int dimension) {
+  TraceScope::State* trace = Current();
+  if (trace == nullptr) return {};
+  const std::string wanted = absl::StrCat(name, ".", dimension == 0 ? "x" : dimension == 1 ? "y" : "z");
+  for (int i = 0; i < ir::kNumSpecialRegisters && dimension >= 0 && dimension <= 2; ++i) {
+    const auto reg = static_cast<ir::SpecialRegister>(i);
+    if (wanted == ir::Name(reg)) return trace->Ref(trace->builder.Special(reg));
+  }
+  trace->builder.Fail(absl::OutOfRangeError(
+      absl::StrCat("kernel '", trace->name, "': a grid has dimensions 0, 1 and 2, not ", dimension)));
+  return {};
+}
+
+void BeginIf(const Operand& condition) {
+  if (TraceScope::State* trace = Current()) trace->builder.BeginIf(trace->Value(condition));
+}
+void ReopenElse() {
+  if (TraceScope::State* trace = Current()) trace->builder.ReopenElse();
+}
+void EndIf() {
+  if (TraceScope::State* trace = Current()) trace->builder.EndIf();
+}
+TraceRef BeginFor(const Operand& begin, const Operand& end, const Operand& step) {
+  TraceScope::State* trace = Current();
+  if (trace == nullptr) return {};
+  const ir::ValueId first = trace->Value(begin), last = trace->Value(end), by = trace->Value(step);
+  return trace->Ref(trace->builder.BeginFor("", DType::kInt64, first, last, by));
+}
+void EndFor() {
+  if (TraceScope::State* trace = Current()) trace->builder.EndFor();
+}
+void BeginWhile() {
+  if (TraceScope::State* trace = Current()) trace->builder.BeginWhile();
+}
+void WhileCondition(const Operand& condition) {
+  if (TraceScope::State* trace = Current()) trace->builder.WhileCondition(trace->Value(condition));
+}
+void EndWhile() {
+  if (TraceScope::State* trace = Current()) trace->builder.EndWhile();
+}
+void ReturnFromKernel() {
+  if (TraceScope::State* trace = Current()) trace->builder.Return();
+}
+
+}  // namespace slipway::internal
