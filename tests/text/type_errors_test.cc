@@ -1,0 +1,120 @@
+// Every message about types, with the place in the text that it is about.
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "jit/text/emit.h"
+#include "jit/text/parser.h"
+
+namespace slipway::text {
+namespace {
+
+struct Mistake {
+  const char* name;
+  std::string text;
+  std::vector<DType> inputs;
+  std::string message;
+  std::vector<DType> outputs = {DType::kVoid};
+};
+
+std::ostream& operator<<(std::ostream& out, const Mistake& mistake) { return out << mistake.text; }
+
+class TypeErrorTest : public testing::TestWithParam<Mistake> {};
+
+TEST_P(TypeErrorTest, ShowsThePlaceAndTheRemedy) {
+  const absl::StatusOr<Program> program = Parse(GetParam().text);
+  ASSERT_TRUE(program.ok()) << program.status();
+  const absl::StatusOr<Typing> typing = InferTypes(*program, GetParam().inputs, GetParam().outputs);
+  ASSERT_FALSE(typing.ok());
+  EXPECT_EQ(typing.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(typing.status().message()), testing::HasSubstr(GetParam().message));
+}
+
+constexpr DType kF32 = DType::kFloat32;
+constexpr DType kF64 = DType::kFloat64;
+constexpr DType kI32 = DType::kInt32;
+constexpr DType kI64 = DType::kInt64;
+constexpr DType kU64 = DType::kUInt64;
+constexpr DType kBool = DType::kBool;
+
+const Mistake kMistakes[] = {
+    {"BitsOfFloats", "z = x & y", {kF32, kI32}, "expression:1:7: '&' does not take float32"},
+    {"BitsOfFloatsCaret", "z = x & y", {kF32, kI32}, "\n  z = x & y\n        ^"},
+    {"ComplementOfFloat", "z = ~x", {kF64}, "expression:1:5: '~' does not take float64"},
+    {"NotOfNumber", "z = !x", {kI32}, "expression:1:5: '!' does not take int32"},
+    {"ShiftOfFloat", "z = x << 1", {kF32}, "expression:1:7: '<<' does not take float32"},
+    {"SignedWithUnsigned64", "z = x + y", {kU64, kI64}, "expression:1:7: '+': uint64 and int64 have no common type"},
+    {"LiteralTooLarge", "z = x + 300", {DType::kUInt8}, "expression:1:7: '+': literal 300 does not fit uint8"},
+    {"NegativeLiteral", "z = x + -1", {DType::kUInt8}, "expression:1:7: '+': literal -1 does not fit uint8"},
+    {"ConditionOfNumber",
+     "z = x ? 1 : 2",
+     {kF32},
+     "expression:1:7: the condition of '?' is float32; a bool is wanted\n  z = x ? 1 : 2\n        ^ compare it with 0"},
+    {"LeftOfAnd", "z = x && y", {kI32, kBool}, "expression:1:7: the left side of '&&' is int32; a bool is wanted"},
+    {"RightOfOr",
+     "z = x || y",
+     {kBool, kI32},
+     "expression:1:7: the right side of '||' is int32; a bool is wanted\n  z = x || y\n        ^~ compare it with 0, "
+     "or write | to combine bits"},
+    {"FloatIndex", "z = t[x]", {kF32, kF32}, "expression:1:5: index 0 of 't' is float32; an integer is wanted"},
+    {"SelectOfNumber", "z = select(x, 1, 2)", {kI32}, "expression:1:5: the condition of 'select' is int32"},
+    {"FloatIntoInteger", "z = x + 0.5", {kF32}, "expression:1:1: output 'z'", {kI32}},
+    {"FloatIntoIntegerAsksForACast", "z = x + 0.5", {kF32}, "cast", {kI32}},
+    {"IntegerIntoBool", "z = x + 1", {kI32}, "expression:1:1: output 'z'", {kBool}},
+    {"Float64IntoInt64", "w = 1; z = x * 2", {kF64}, "expression:1:8: output 'z'", {DType::kVoid, kI64}},
+};
+
+INSTANTIATE_TEST_SUITE_P(Text, TypeErrorTest, testing::ValuesIn(kMistakes),
+                         [](const testing::TestParamInfo<Mistake>& info) { return info.param.name; });
+
+TEST(TypesTest, ComplexArithmeticIsNotThereYet) {
+  const absl::StatusOr<Program> program = Parse("z = x * x");
+  ASSERT_TRUE(program.ok());
+  const DType inputs[] = {DType::kComplex64};
+  const DType outputs[] = {DType::kVoid};
+  const absl::StatusOr<Typing> typing = InferTypes(*program, inputs, outputs);
+  ASSERT_FALSE(typing.ok());
+  EXPECT_THAT(std::string(typing.status().message()), testing::StartsWith("expression:1:7: "));
+}
+
+struct Inferred {
+  std::string text;
+  std::vector<DType> inputs;
+  DType output;
+};
+
+TEST(TypesTest, OutputsHaveTheTypeOfTheirValue) {
+  const Inferred cases[] = {
+      {"z = x + y", {kF32, kI32}, kF32},
+      {"z = x + 1", {kI32}, kI32},
+      {"z = x + 1", {DType::kUInt8}, DType::kUInt8},
+      {"z = x + 0.5", {kF32}, kF32},
+      {"z = x + 0.5", {kI32}, kF64},
+      {"z = x < y", {kI32, kF64}, kBool},
+      {"z = 1", {}, kI64},
+      {"z = 1.5", {}, kF64},
+      {"z = true", {}, kBool},
+      {"z = x > 0 ? x : 0.5", {kF32}, kF32},
+      {"z = x > 0 ? exp(x) : y", {kF32, kF64}, kF64},
+      {"z = t[i]", {DType::kInt8, kI32}, DType::kInt8},
+      {"z = int64(x) * 2", {kI32}, kI64},
+      {"let c = 0.5; z = c * x", {kF32}, kF32},  // A literal local stays a literal.
+      {"z = x == y", {kU64, kI64}, kBool},
+      {"z = true_div(x, y)", {kI32, kI32}, kF64},
+      {"z = x && !y", {kBool, kBool}, kBool},
+  };
+  for (const Inferred& test : cases) {
+    SCOPED_TRACE(test.text);
+    const absl::StatusOr<Program> program = Parse(test.text);
+    ASSERT_TRUE(program.ok()) << program.status();
+    const DType outputs[] = {DType::kVoid};
+    const absl::StatusOr<Typing> typing = InferTypes(*program, test.inputs, outputs);
+    ASSERT_TRUE(typing.ok()) << typing.status();
+    EXPECT_EQ(Name(typing->outputs[0]), Name(test.output));
+  }
+}
+
+}  // namespace
+}  // namespace slipway::text
