@@ -23,8 +23,8 @@ struct Family {
   const char* name;  // Without the project's `awkward_` prefix.
   // How many elements the kernel loops over, which shapes the grid; from scalar arguments alone.
   int64_t (*size)(Scalars& arguments);
-  // One function a variant; the signature of what it compiles tells which.
-  std::vector<absl::StatusOr<CompiledKernel> (*)(const Device&)> variants;
+  // One function a variant, which compiles and loads it; the kernel's signature tells which variant it is.
+  std::vector<absl::StatusOr<Kernel> (*)(const Device&)> variants;
 };
 
 std::vector<Family> IndexFamilies();  // Option and union types: masks, tags and indices.

@@ -139,9 +139,8 @@ absl::StatusOr<Tally> Run(const Family& family, const std::string& data, const D
   if (file.is_discarded()) return absl::InvalidArgumentError(absl::StrCat(path, " is not JSON"));
 
   std::vector<Kernel> kernels;
-  for (const auto& compile : family.variants) {
-    SLIPWAY_ASSIGN_OR_RETURN(CompiledKernel compiled, compile(device));
-    SLIPWAY_ASSIGN_OR_RETURN(Kernel kernel, Kernel::Load(device, compiled));
+  for (const auto& make : family.variants) {
+    SLIPWAY_ASSIGN_OR_RETURN(Kernel kernel, make(device));
     kernels.push_back(std::move(kernel));
   }
 

@@ -87,8 +87,7 @@ void LookInside(const Inspection& inspection) {
 // The embedded kernel: what the diamonds of each cut cost, on the average.
 absl::Status RunPriceByCut(const Device& device, const Stream& stream, const Table& table, const Columns& columns,
                            Report& report) {
-  SLIPWAY_ASSIGN_OR_RETURN(const CompiledKernel compiled, CompilePriceByCut(device));
-  SLIPWAY_ASSIGN_OR_RETURN(const Kernel kernel, Kernel::Load(device, compiled));
+  SLIPWAY_ASSIGN_OR_RETURN(const Kernel kernel, MakePriceByCut(device));
   SLIPWAY_ASSIGN_OR_RETURN(const auto total, (Array<int64_t, 1>::Zeros(device, kCuts)));
   SLIPWAY_ASSIGN_OR_RETURN(const auto count, (Array<int64_t, 1>::Zeros(device, kCuts)));
   SLIPWAY_RETURN_IF_ERROR(

@@ -1,4 +1,4 @@
-// The demo's kernels in embedded C++.
+// The demo's kernels in embedded C++, compiled and loaded.
 #ifndef SLIPWAY_EXAMPLES_DEMO_KERNELS_H_
 #define SLIPWAY_EXAMPLES_DEMO_KERNELS_H_
 
@@ -9,11 +9,11 @@
 namespace slipway::demo {
 
 // saxpy(y: float32[:], x: const float32[:], a: float32): y = a * x + y.
-absl::StatusOr<CompiledKernel> CompileSaxpy(const Device& device);
+absl::StatusOr<Kernel> MakeSaxpy(const Device& device);
 
 // price_by_cut(total: int64[:], count: int64[:], price: const int32[:], cut: const int8[:]): for every row,
 // total[cut] += price and count[cut] += 1, atomically.
-absl::StatusOr<CompiledKernel> CompilePriceByCut(const Device& device);
+absl::StatusOr<Kernel> MakePriceByCut(const Device& device);
 
 }  // namespace slipway::demo
 

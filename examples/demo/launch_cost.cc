@@ -40,10 +40,9 @@ double Median(std::vector<double> values) {
 absl::StatusOr<LaunchCost> MeasureLaunchCost() {
   SLIPWAY_ASSIGN_OR_RETURN(const Device device, Device::Open(NullDriver()));
   SLIPWAY_ASSIGN_OR_RETURN(const Stream stream, device.CreateStream());
-  SLIPWAY_ASSIGN_OR_RETURN(const CompiledKernel compiled, CompileSaxpy(device));
+  SLIPWAY_ASSIGN_OR_RETURN(const Kernel dynamic, MakeSaxpy(device));
   using Saxpy = TypedKernel<ArrayView<float, 1>, ArrayView<const float, 1>, float>;
-  SLIPWAY_ASSIGN_OR_RETURN(const Saxpy typed, Saxpy::Load(device, compiled));
-  const Kernel& dynamic = typed.kernel();
+  SLIPWAY_ASSIGN_OR_RETURN(const Saxpy typed, Saxpy::From(dynamic));
 
   // The null driver never looks behind an address.
   constexpr int64_t kSize = 1 << 20;
