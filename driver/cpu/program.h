@@ -62,7 +62,7 @@ struct CpuGlobal {
 
 struct ProgramOptions {
   int sm = 90;       // Compute capability * 10; a module whose .target is newer is refused (FAILED_PRECONDITION).
-  int max_isa = 90;  // PTX ISA * 10; a newer .version is refused (UNIMPLEMENTED).
+  int max_isa = 90;  // PTX ISA * 10; a newer .version is refused (OUT_OF_RANGE).
   // Gives memory for the module's .global and .const variables; called once, for all of them together. The caller owns
   // it and keeps it until the Program is gone. Unset: the Program allocates.
   std::function<absl::StatusOr<std::byte*>(size_t bytes, size_t align)> allocate;

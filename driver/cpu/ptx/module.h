@@ -1,0 +1,99 @@
+// A PTX module as parsed: names resolved within functions, instructions kept as text pieces and operands.
+#ifndef SLIPWAY_DRIVER_CPU_PTX_MODULE_H_
+#define SLIPWAY_DRIVER_CPU_PTX_MODULE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "driver/cpu/ptx/type.h"
+
+namespace slipway::cpu::ptx {
+
+// The address of a symbol within a variable's initialiser.
+struct Relocation {
+  size_t offset = 0;  // Where in the variable; 8 bytes.
+  std::string_view symbol;
+  int64_t addend = 0;
+};
+
+// A register, parameter, or variable in memory.
+struct Variable {
+  std::string_view name;
+  Space space = Space::kRegister;
+  Type type;
+  int vector = 1;      // 2 or 4 for `.v2` and `.v4`.
+  uint64_t count = 1;  // Array elements; 0 for an extern array without a size.
+  uint64_t bytes = 0;
+  uint32_t align = 1;
+  bool is_extern = false;
+  std::vector<std::byte> initializer;  // Empty, or `bytes` long.
+  std::vector<Relocation> relocations;
+  int line = 0;
+};
+
+struct Operand {
+  enum class Kind : uint8_t {
+    kRegister,  // variable
+    kSpecial,   // name: "%tid.x"
+    kInteger,   // bits
+    kFloat,     // bits of a double; `narrow` if written 0f
+    kSymbol,    // variable, or name if the module declares it; offset
+    kAddress,   // [elements[0] + offset]
+    kVector,    // {elements}
+    kList,      // (elements)
+    kPair,      // elements[0] | elements[1]
+    kSink,      // _
+  };
+  Kind kind = Kind::kSink;
+  bool negated = false;  // !p
+  bool narrow = false;
+  int variable = -1;  // Index into Function::variables.
+  std::string_view name;
+  uint64_t bits = 0;
+  int64_t offset = 0;
+  std::vector<Operand> elements;
+};
+
+struct Instruction {
+  int line = 0;
+  int guard = -1;  // Index of the predicate register, or -1.
+  bool guard_negated = false;
+  std::string_view text;    // "mul.wide.s32"
+  std::string_view opcode;  // "mul"
+  std::vector<std::string_view> modifiers;
+  std::vector<Operand> operands;
+};
+
+struct Function {
+  std::string_view name;
+  bool is_kernel = false;
+  bool has_body = false;
+  int line = 0;
+  std::vector<int> returns;  // Indices into variables.
+  std::vector<int> params;
+  std::vector<Variable> variables;
+  std::vector<Instruction> body;
+  std::map<std::string_view, size_t> labels;  // To the index of the instruction that follows.
+  std::map<std::string_view, std::vector<std::string_view>> branch_tables;
+  uint32_t max_block[3] = {};       // .maxntid
+  uint32_t required_block[3] = {};  // .reqntid
+};
+
+struct Module {
+  std::string text;  // What every string_view here points into.
+  int version = 0;   // * 10
+  int sm = 0;
+  std::string_view target;
+  int address_size = 64;
+  std::vector<Variable> variables;
+  std::deque<Function> functions;
+};
+
+}  // namespace slipway::cpu::ptx
+
+#endif  // SLIPWAY_DRIVER_CPU_PTX_MODULE_H_

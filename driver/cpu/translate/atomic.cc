@@ -1,0 +1,140 @@
+// Atomic operations and fences (PTX ISA 9.7.13).
+#include "driver/cpu/translate/emitter.h"
+#include "driver/cpu/translate/float_arithmetic.h"
+#include "driver/cpu/translate/instructions.h"
+#include "llvm/IR/Intrinsics.h"
+
+namespace slipway::cpu {
+namespace {
+
+using llvm::AtomicOrdering;
+using llvm::AtomicRMWInst;
+
+struct Operation {
+  std::string_view name;
+  AtomicRMWInst::BinOp of_unsigned;
+  AtomicRMWInst::BinOp of_signed;
+};
+
+constexpr Operation kOperations[] = {
+    {"add", AtomicRMWInst::Add, AtomicRMWInst::Add},
+    {"exch", AtomicRMWInst::Xchg, AtomicRMWInst::Xchg},
+    {"and", AtomicRMWInst::And, AtomicRMWInst::And},
+    {"or", AtomicRMWInst::Or, AtomicRMWInst::Or},
+    {"xor", AtomicRMWInst::Xor, AtomicRMWInst::Xor},
+    {"min", AtomicRMWInst::UMin, AtomicRMWInst::Min},
+    {"max", AtomicRMWInst::UMax, AtomicRMWInst::Max},
+    {"inc", AtomicRMWInst::UIncWrap, AtomicRMWInst::UIncWrap},
+    {"dec", AtomicRMWInst::UDecWrap, AtomicRMWInst::UDecWrap},
+};
+
+struct Semantics {
+  AtomicOrdering ordering = AtomicOrdering::Monotonic;
+  Space space = Space::kGeneric;
+};
+
+Semantics TakeSemantics(Emitter& e) {
+  Semantics result;
+  const std::string_view order = e.TakeOneOf({"relaxed", "acquire", "release", "acq_rel"});
+  if (order == "acquire") result.ordering = AtomicOrdering::Acquire;
+  if (order == "release") result.ordering = AtomicOrdering::Release;
+  if (order == "acq_rel") result.ordering = AtomicOrdering::AcquireRelease;
+  e.TakeOneOf({"cta", "cluster", "gpu", "sys"});
+  result.space = e.TakeSpace();
+  e.Take("noftz");  // Atomics of half types never flush, and neither do ours of f32: the hardware's do for neither
+                    // global nor shared memory.
+  e.TakePrefix("L2::");
+  return result;
+}
+
+// Replaces *address by update(*address) until nobody came between; gives the old value.
+template <class F>
+Value* UpdateLoop(Emitter& e, Value* address, int bits, AtomicOrdering ordering, F update) {
+  llvm::Type* const type = e.b.getIntNTy(bits);
+  llvm::Function* const function = e.b.GetInsertBlock()->getParent();
+  llvm::BasicBlock* const before = e.b.GetInsertBlock();
+  llvm::BasicBlock* const loop = llvm::BasicBlock::Create(e.b.getContext(), "update", function);
+  llvm::BasicBlock* const done = llvm::BasicBlock::Create(e.b.getContext(), "updated", function);
+  llvm::LoadInst* const first = e.b.CreateLoad(type, address);
+  first->setAtomic(AtomicOrdering::Monotonic);
+  first->setAlignment(llvm::Align(bits / 8));
+  e.b.CreateBr(loop);
+  e.b.SetInsertPoint(loop);
+  llvm::PHINode* const old = e.b.CreatePHI(type, 2);
+  old->addIncoming(first, before);
+  Value* const exchanged = e.b.CreateAtomicCmpXchg(address, old, update(old), llvm::MaybeAlign(bits / 8), ordering,
+                                                   AtomicOrdering::Monotonic);
+  old->addIncoming(e.b.CreateExtractValue(exchanged, 0), e.b.GetInsertBlock());
+  e.b.CreateCondBr(e.b.CreateExtractValue(exchanged, 1), done, loop);
+  e.b.SetInsertPoint(done);
+  return old;
+}
+
+Value* FloatUpdate(Emitter& e, std::string_view operation, Type type, const Semantics& semantics, Value* address,
+                   Value* operand) {
+  if (operation == "add" && type.bits >= 32 && type.lanes == 1) {
+    return e.b.CreateAtomicRMW(AtomicRMWInst::FAdd, address, operand, llvm::Align(type.bits / 8), semantics.ordering);
+  }
+  if (operation != "add") {
+    e.Unsupported("no such atomic of a floating-point type");
+    return operand;
+  }
+  return UpdateLoop(e, address, type.total_bits(), semantics.ordering, [&](Value* old) {
+    return e.PerLane(type, {old, operand}, [&](const std::vector<Value*>& x) {
+      return FloatArithmetic(e, FloatOp::kAdd, type.lane(), {}, x);
+    });
+  });
+}
+
+void Atomic(Emitter& e, bool returns) {
+  const Semantics semantics = TakeSemantics(e);
+  const bool cas = e.Take("cas");
+  const Operation* operation = nullptr;
+  for (const Operation& row : kOperations) {
+    if (!cas && operation == nullptr && e.Take(row.name)) operation = &row;
+  }
+  if (!cas && operation == nullptr) return e.Unsupported("no atomic operation that the CPU device knows");
+  // .noftz and cache hints may stand after the operation.
+  e.Take("noftz");
+  e.TakePrefix("L2::");
+  if (!e.TakeOneOf({"v2", "v4", "v8"}).empty()) return e.Unsupported("vectors");
+  const Type type = e.TakeType();
+  e.FinishModifiers();
+  const size_t first = returns ? 1 : 0;
+  const size_t count = first + (cas ? 3 : 2);
+  if (!e.Want(count, count)) return;
+  if (type.is_predicate() || type.total_bits() < 16) return e.Malformed("no atomic of this type");
+  Value* address = e.Address(e.operand(first), semantics.space);
+  Value* operand = e.In(first + 1, type);
+  const llvm::Align align(type.total_bits() / 8);
+  Value* old = nullptr;
+  if (cas) {
+    Value* pair = e.b.CreateAtomicCmpXchg(address, e.Bits(operand), e.Bits(e.In(first + 2, type)), align,
+                                          semantics.ordering, AtomicOrdering::Monotonic);
+    old = e.FromBits(e.b.CreateExtractValue(pair, 0), type);
+  } else if (type.is_float() && operation->name != "exch") {
+    old = FloatUpdate(e, operation->name, type, semantics, address, operand);
+  } else {
+    const AtomicRMWInst::BinOp op = type.is_signed() ? operation->of_signed : operation->of_unsigned;
+    old = e.FromBits(e.b.CreateAtomicRMW(op, address, e.Bits(operand), align, semantics.ordering), type);
+  }
+  if (returns) e.Out(old, type);
+}
+void Atom(Emitter& e) { Atomic(e, true); }
+void Red(Emitter& e) { Atomic(e, false); }
+
+// membar.{cta,gl,sys}, fence{.sc,.acq_rel,...}.scope
+void Fence(Emitter& e) {
+  e.TakeOneOf({"sc", "acq_rel", "acquire", "release"});
+  if (e.TakeOneOf({"cta", "cluster", "gpu", "gl", "sys"}).empty()) e.Malformed("expected a scope");
+  e.FinishModifiers();
+  if (e.Want(0, 0)) e.b.CreateFence(AtomicOrdering::SequentiallyConsistent);
+}
+
+constexpr InstructionRow kRows[] = {{"atom", &Atom}, {"red", &Red}, {"membar", &Fence}, {"fence", &Fence}};
+
+}  // namespace
+
+absl::Span<const InstructionRow> AtomicInstructions() { return kRows; }
+
+}  // namespace slipway::cpu

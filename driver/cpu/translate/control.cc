@@ -1,0 +1,211 @@
+// Control flow (PTX ISA 9.7.12) and calls.
+#include "driver/cpu/translate/control.h"
+
+#include "driver/cpu/program.h"
+#include "driver/cpu/translate/instructions.h"
+#include "driver/cpu/translate/launch_fields.h"
+#include "driver/cpu/translate/module_translator.h"
+
+namespace slipway::cpu {
+namespace {
+
+// What follows a jump is reachable only through a label; until one comes, code goes into a block of its own.
+void StartDeadBlock(Emitter& e) {
+  e.b.SetInsertPoint(llvm::BasicBlock::Create(e.b.getContext(), "after", e.b.GetInsertBlock()->getParent()));
+}
+
+llvm::BasicBlock* Target(Emitter& e, const Operand& operand) {
+  if (operand.kind == Operand::Kind::kSymbol && operand.variable < 0 && operand.offset == 0) {
+    if (const auto it = e.labels.find(operand.name); it != e.labels.end()) return it->second;
+  }
+  e.Malformed("'", operand.name, "' is no label of this function");
+  return e.returned;
+}
+
+void Bra(Emitter& e) {
+  e.Take("uni");
+  e.FinishModifiers();
+  if (!e.Want(1, 1)) return;
+  e.b.CreateBr(Target(e, e.operand(0)));
+  StartDeadBlock(e);
+}
+
+void Brx(Emitter& e) {
+  if (!e.Take("idx")) return e.Unsupported("only brx.idx exists");
+  e.Take("uni");
+  e.FinishModifiers();
+  if (!e.Want(2, 2)) return;
+  const auto table = e.function.branch_tables.find(e.operand(1).name);
+  if (table == e.function.branch_tables.end())
+    return e.Malformed("'", e.operand(1).name, "' is no .branchtargets list");
+  Value* index = e.In(0, Type{Kind::kUnsigned, 32});
+  llvm::BasicBlock* outside = llvm::BasicBlock::Create(e.b.getContext(), "outside", e.b.GetInsertBlock()->getParent());
+  llvm::SwitchInst* jump = e.b.CreateSwitch(index, outside, table->second.size());
+  for (size_t i = 0; i < table->second.size(); ++i) {
+    Operand label;
+    label.kind = Operand::Kind::kSymbol;
+    label.name = table->second[i];
+    jump->addCase(e.b.getInt32(i), Target(e, label));
+  }
+  // An index past the table is undefined; it ends the thread here.
+  e.b.SetInsertPoint(outside);
+  e.b.CreateBr(e.exited);
+  StartDeadBlock(e);
+}
+
+void Ret(Emitter& e) {
+  e.Take("uni");
+  e.FinishModifiers();
+  if (!e.Want(0, 0)) return;
+  e.b.CreateBr(e.returned);
+  StartDeadBlock(e);
+}
+
+void Exit(Emitter& e) {
+  e.FinishModifiers();
+  if (!e.Want(0, 0)) return;
+  e.b.CreateBr(e.exited);
+  StartDeadBlock(e);
+}
+
+void Trap(Emitter& e) {
+  e.FinishModifiers();
+  if (!e.Want(0, 0)) return;
+  llvm::StoreInst* store =
+      e.b.CreateStore(e.Int(32, 1), LaunchField(e.b, e.thread.launch, offsetof(CpuLaunch, trapped)));
+  store->setAtomic(llvm::AtomicOrdering::Monotonic);  // Other ranges of the launch may store it too.
+  store->setAlignment(llvm::Align(4));
+  e.b.CreateBr(e.trapped);
+  StartDeadBlock(e);
+}
+
+// Arguments and results travel by address: of a .param variable of the caller, or of a copy made here.
+Value* ArgumentAddress(Emitter& e, const Operand& argument, const ptx::Variable& parameter, bool result) {
+  if (argument.kind == Operand::Kind::kSymbol && argument.variable >= 0) {
+    if (e.function.variables[argument.variable].bytes < parameter.bytes) {
+      e.Malformed("argument '", argument.name, "' is smaller than parameter '", parameter.name, "'");
+    }
+    return e.Storage(argument.variable);
+  }
+  Value* slot =
+      e.EntryAlloca(llvm::ArrayType::get(e.b.getInt8Ty(), std::max<uint64_t>(parameter.bytes, 1)), parameter.align);
+  if (!result) e.b.CreateStore(e.Read(argument, parameter.type), slot);
+  return slot;
+}
+
+void Call(Emitter& e) {
+  e.Take("uni");
+  e.FinishModifiers();
+  size_t at = 0;
+  const std::vector<Operand> none;
+  const bool has_results = e.operands() > 0 && e.operand(0).kind == Operand::Kind::kList;
+  const std::vector<Operand>& results = has_results ? e.operand(at++).elements : none;
+  const Operand& target = e.operand(at++);
+  const bool has_arguments = at < e.operands() && e.operand(at).kind == Operand::Kind::kList;
+  const std::vector<Operand>& arguments = has_arguments ? e.operand(at++).elements : none;
+  if (target.kind == Operand::Kind::kRegister) return e.Unsupported("calls through a register");
+  if (target.kind != Operand::Kind::kSymbol) return e.Malformed("expected the name of a function");
+  const auto found = e.module.functions.find(target.name);
+  if (found == e.module.functions.end()) return e.Malformed("'", target.name, "' is not declared");
+  const ptx::Function& callee = *found->second;
+  const auto code = e.module.device_functions.find(target.name);
+  if (code == e.module.device_functions.end()) return e.Unsupported("'", target.name, "' has no body in this module");
+  if (results.size() != callee.returns.size() || arguments.size() != callee.params.size()) {
+    return e.Malformed("'", target.name, "' takes ", callee.params.size(), " arguments and gives ",
+                       callee.returns.size(), " results, not ", arguments.size(), " and ", results.size());
+  }
+  std::vector<Value*> values = {e.thread.launch, e.thread.shared};
+  for (const auto* dimensions : {&e.thread.thread, &e.thread.block}) {
+    for (Value* value : *dimensions) values.push_back(value);
+  }
+  std::vector<Value*> result_addresses;
+  for (size_t i = 0; i < results.size(); ++i) {
+    result_addresses.push_back(ArgumentAddress(e, results[i], callee.variables[callee.returns[i]], true));
+    values.push_back(result_addresses.back());
+  }
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    values.push_back(ArgumentAddress(e, arguments[i], callee.variables[callee.params[i]], false));
+  }
+  if (e.failed()) return;
+  Value* ended = e.b.CreateCall(code->second, values);
+  llvm::Function* const function = e.b.GetInsertBlock()->getParent();
+  llvm::BasicBlock* const next = llvm::BasicBlock::Create(e.b.getContext(), "returned", function);
+  llvm::BasicBlock* const over = llvm::BasicBlock::Create(e.b.getContext(), "over", function);
+  e.b.CreateCondBr(ended, over, next);
+  // The thread ended inside the call, by `exit` or by `trap`.
+  e.b.SetInsertPoint(over);
+  Value* trapped = e.b.CreateLoad(e.b.getInt32Ty(), LaunchField(e.b, e.thread.launch, offsetof(CpuLaunch, trapped)));
+  e.b.CreateCondBr(e.b.CreateICmpNE(trapped, e.Int(32, 0)), e.trapped, e.exited);
+  e.b.SetInsertPoint(next);
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (results[i].kind != Operand::Kind::kRegister) continue;
+    const Type type = callee.variables[callee.returns[i]].type;
+    e.Write(results[i], e.b.CreateLoad(e.TypeOf(type), result_addresses[i]), type);
+  }
+}
+
+constexpr InstructionRow kRows[] = {
+    {"bra", &Bra}, {"brx", &Brx}, {"ret", &Ret}, {"exit", &Exit}, {"trap", &Trap}, {"call", &Call}, {"brkpt", &Trap},
+};
+
+}  // namespace
+
+absl::Span<const InstructionRow> ControlInstructions() { return kRows; }
+
+const InstructionRow* FindInstruction(std::string_view opcode) {
+  static const auto* const table = [] {
+    auto* rows = new std::map<std::string_view, const InstructionRow*>;
+    for (const absl::Span<const InstructionRow> family :
+         {ArithmeticInstructions(), BitInstructions(), FloatInstructions(), ComparisonInstructions(),
+          ConversionInstructions(), MemoryInstructions(), AtomicInstructions(), ControlInstructions()}) {
+      for (const InstructionRow& row : family) rows->emplace(row.opcode, &row);
+    }
+    return rows;
+  }();
+  const auto it = table->find(opcode);
+  return it == table->end() ? nullptr : it->second;
+}
+
+// Every label and every instruction after a jump begins a basic block; a guarded instruction gets one of its own.
+void EmitBody(Emitter& e) {
+  llvm::Function* const function = e.b.GetInsertBlock()->getParent();
+  std::map<size_t, llvm::BasicBlock*> starts;
+  for (const auto& [name, index] : e.function.labels) {
+    llvm::BasicBlock*& block = starts[index];
+    if (block == nullptr) block = llvm::BasicBlock::Create(e.b.getContext(), std::string(name), function);
+    e.labels.emplace(name, block);
+  }
+  const std::vector<ptx::Instruction>& body = e.function.body;
+  for (size_t i = 0; i <= body.size() && !e.failed(); ++i) {
+    if (const auto start = starts.find(i); start != starts.end()) {
+      e.b.CreateBr(start->second);
+      e.b.SetInsertPoint(start->second);
+    }
+    if (i == body.size()) break;
+    const ptx::Instruction& instruction = body[i];
+    e.Begin(instruction);
+    const InstructionRow* const row = FindInstruction(instruction.opcode);
+    if (row == nullptr) {
+      e.Unsupported("the CPU device does not have this instruction");
+      break;
+    }
+    if (instruction.guard < 0) {
+      row->emit(e);
+      continue;
+    }
+    Operand guard;
+    guard.kind = Operand::Kind::kRegister;
+    guard.variable = instruction.guard;
+    guard.negated = instruction.guard_negated;
+    llvm::BasicBlock* const guarded = llvm::BasicBlock::Create(e.b.getContext(), "guarded", function);
+    llvm::BasicBlock* const next = llvm::BasicBlock::Create(e.b.getContext(), "next", function);
+    e.b.CreateCondBr(e.ReadPredicate(guard), guarded, next);
+    e.b.SetInsertPoint(guarded);
+    row->emit(e);
+    e.b.CreateBr(next);
+    e.b.SetInsertPoint(next);
+  }
+  e.b.CreateBr(e.returned);  // Falling off the end returns.
+}
+
+}  // namespace slipway::cpu

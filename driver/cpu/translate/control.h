@@ -1,0 +1,15 @@
+// The instructions of a function, in order, as IR.
+#ifndef SLIPWAY_DRIVER_CPU_TRANSLATE_CONTROL_H_
+#define SLIPWAY_DRIVER_CPU_TRANSLATE_CONTROL_H_
+
+#include "driver/cpu/translate/emitter.h"
+
+namespace slipway::cpu {
+
+// Translates e.function's body from the builder's insertion point on; every path ends in a branch to e.returned,
+// e.exited or e.trapped. Errors are in e.status().
+void EmitBody(Emitter& e);
+
+}  // namespace slipway::cpu
+
+#endif  // SLIPWAY_DRIVER_CPU_TRANSLATE_CONTROL_H_

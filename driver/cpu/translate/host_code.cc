@@ -1,0 +1,146 @@
+#include "driver/cpu/translate/host_code.h"
+
+#include <mutex>
+
+#include "driver/cpu/translate/recover_addresses.h"
+#include "driver/cpu/translate/rounding.h"
+#include "driver/status_macros.h"
+#include "llvm/ExecutionEngine/Orc/JITTargetMachineBuilder.h"
+#include "llvm/ExecutionEngine/Orc/LLJIT.h"
+#include "llvm/ExecutionEngine/Orc/RTDyldObjectLinkingLayer.h"
+#include "llvm/ExecutionEngine/SectionMemoryManager.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Verifier.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/SmallVectorMemoryBuffer.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
+
+namespace slipway::cpu {
+namespace {
+
+absl::Status Bug(std::string_view what, const std::string& detail) {
+  return absl::InternalError(
+      ptx::Concat("the CPU device: ", what, " (this is a bug in Slipway; please report it): ", detail));
+}
+
+absl::Status Bug(std::string_view what, llvm::Error error) { return Bug(what, llvm::toString(std::move(error))); }
+
+absl::StatusOr<std::unique_ptr<llvm::TargetMachine>> MakeTargetMachine() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    llvm::InitializeNativeTarget();
+    llvm::InitializeNativeTargetAsmPrinter();
+    llvm::InitializeNativeTargetAsmParser();
+  });
+  llvm::Expected<llvm::orc::JITTargetMachineBuilder> builder = llvm::orc::JITTargetMachineBuilder::detectHost();
+  if (!builder) return Bug("LLVM does not know this host", builder.takeError());
+  builder->setCodeGenOptLevel(llvm::CodeGenOptLevel::Default);
+  llvm::Expected<std::unique_ptr<llvm::TargetMachine>> machine = builder->createTargetMachine();
+  if (!machine) return Bug("LLVM has no target machine for this host", machine.takeError());
+  return std::move(*machine);
+}
+
+void Optimize(llvm::Module& module, llvm::TargetMachine& machine) {
+  llvm::PipelineTuningOptions tuning;
+  tuning.LoopVectorization = true;
+  tuning.LoopInterleaving = true;
+  tuning.SLPVectorization = true;
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager components;
+  llvm::ModuleAnalysisManager modules;
+  llvm::PassBuilder passes(&machine, tuning);
+  passes.registerModuleAnalyses(modules);
+  passes.registerCGSCCAnalyses(components);
+  passes.registerFunctionAnalyses(functions);
+  passes.registerLoopAnalyses(loops);
+  passes.crossRegisterProxies(loops, functions, components, modules);
+  // After registers have become values and device functions have been inlined.
+  passes.registerPeepholeEPCallback(
+      [](llvm::FunctionPassManager& manager, llvm::OptimizationLevel) { manager.addPass(RecoverAddressesPass()); });
+  passes.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(module, modules);
+}
+
+// Notes where code goes.
+class RecordingMemoryManager : public llvm::SectionMemoryManager {
+ public:
+  explicit RecordingMemoryManager(std::vector<std::pair<uintptr_t, size_t>>* sections) : sections_(sections) {}
+
+  uint8_t* allocateCodeSection(uintptr_t size, unsigned alignment, unsigned id, llvm::StringRef name) override {
+    uint8_t* const section = SectionMemoryManager::allocateCodeSection(size, alignment, id, name);
+    if (section != nullptr) sections_->emplace_back(reinterpret_cast<uintptr_t>(section), size);
+    return section;
+  }
+
+ private:
+  std::vector<std::pair<uintptr_t, size_t>>* sections_;
+};
+
+}  // namespace
+
+struct HostCode::Session {
+  std::unique_ptr<llvm::orc::LLJIT> jit;
+};
+
+HostCode::HostCode() : session_(std::make_unique<Session>()) {}
+HostCode::~HostCode() = default;
+
+absl::Status HostCode::Prepare(llvm::Module& module) {
+  SLIPWAY_ASSIGN_OR_RETURN(std::unique_ptr<llvm::TargetMachine> machine, MakeTargetMachine());
+  module.setDataLayout(machine->createDataLayout());
+  module.setTargetTriple(machine->getTargetTriple());
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<HostCode>> HostCode::Compile(llvm::Module& module) {
+  std::string problems;
+  llvm::raw_string_ostream problem_stream(problems);
+  if (llvm::verifyModule(module, &problem_stream)) return Bug("the translated IR is broken", problems);
+  SLIPWAY_ASSIGN_OR_RETURN(std::unique_ptr<llvm::TargetMachine> machine, MakeTargetMachine());
+  Optimize(module, *machine);
+
+  llvm::SmallVector<char, 0> object;
+  llvm::raw_svector_ostream object_stream(object);
+  llvm::legacy::PassManager emit;
+  if (machine->addPassesToEmitFile(emit, object_stream, nullptr, llvm::CodeGenFileType::ObjectFile)) {
+    return Bug("LLVM cannot emit objects", "addPassesToEmitFile");
+  }
+  emit.run(module);
+
+  std::unique_ptr<HostCode> code(new HostCode);
+  auto* const sections = &code->sections_;
+  llvm::Expected<std::unique_ptr<llvm::orc::LLJIT>> jit =
+      llvm::orc::LLJITBuilder()
+          .setNumCompileThreads(0)
+          .setObjectLinkingLayerCreator([sections](llvm::orc::ExecutionSession& session)
+                                            -> llvm::Expected<std::unique_ptr<llvm::orc::ObjectLayer>> {
+            return std::make_unique<llvm::orc::RTDyldObjectLinkingLayer>(
+                session,
+                [sections](const llvm::MemoryBuffer&) { return std::make_unique<RecordingMemoryManager>(sections); });
+          })
+          .create();
+  if (!jit) return Bug("LLVM's JIT does not start", jit.takeError());
+  llvm::orc::SymbolMap runtime;
+  for (const auto& [name, address] : RuntimeFunctions()) {
+    runtime[(*jit)->mangleAndIntern(llvm::StringRef(name.data(), name.size()))] = {
+        llvm::orc::ExecutorAddr::fromPtr(address), llvm::JITSymbolFlags::Exported};
+  }
+  if (llvm::Error error = (*jit)->getMainJITDylib().define(llvm::orc::absoluteSymbols(std::move(runtime)))) {
+    return Bug("symbols", std::move(error));
+  }
+  if (llvm::Error error =
+          (*jit)->addObjectFile(std::make_unique<llvm::SmallVectorMemoryBuffer>(std::move(object), "kernels"))) {
+    return Bug("linking", std::move(error));
+  }
+  code->session_->jit = std::move(*jit);
+  return code;
+}
+
+absl::StatusOr<void*> HostCode::Find(const std::string& symbol) const {
+  llvm::Expected<llvm::orc::ExecutorAddr> address = session_->jit->lookup(symbol);
+  if (!address) return Bug("translated code cannot be linked", address.takeError());
+  return address->toPtr<void*>();
+}
+
+}  // namespace slipway::cpu

@@ -1,0 +1,366 @@
+#include "driver/cpu/translate/module_translator.h"
+
+#include <algorithm>
+#include <cstddef>
+
+#include "driver/cpu/translate/control.h"
+#include "driver/cpu/translate/emitter.h"
+#include "driver/cpu/translate/launch_fields.h"
+#include "driver/status_macros.h"
+#include "llvm/IR/MDBuilder.h"
+#include "llvm/Support/Alignment.h"
+
+namespace slipway::cpu {
+namespace {
+
+constexpr uint32_t kMaxThreads = 1024;
+constexpr uint32_t kMaxParameterAlign = 16;
+
+// The loops around a kernel's body: blocks of the range, then threads z, y and x; x innermost, where it can vectorise.
+class KernelFrame {
+ public:
+  KernelFrame(Emitter& e, llvm::Function* function) : e_(e), b_(e.b), function_(function) {}
+
+  void Emit() {
+    llvm::BasicBlock* const entry = Block("entry");
+    llvm::BasicBlock* const end = Block("end");
+    b_.SetInsertPoint(entry);
+    Value* const first = function_->getArg(1);
+    Value* const last = function_->getArg(2);
+    ThreadContext& thread = e_.thread;
+    thread.launch = function_->getArg(0);
+    thread.shared = function_->getArg(3);
+    static constexpr size_t kBlock = offsetof(CpuLaunch, block);
+    static constexpr size_t kGrid = offsetof(CpuLaunch, grid);
+    const uint32_t most[3] = {kMaxThreads, kMaxThreads, 64};
+    llvm::MDBuilder metadata(b_.getContext());
+    for (int i = 0; i < 3; ++i) {
+      llvm::LoadInst* size = LoadLaunchField(b_, thread.launch, kBlock + 4 * i, b_.getInt32Ty());
+      size->setMetadata(llvm::LLVMContext::MD_range,
+                        metadata.createRange(llvm::APInt(32, 1), llvm::APInt(32, most[i] + 1)));
+      thread.block_size[i] = size;
+      thread.grid_size[i] = LoadLaunchField(b_, thread.launch, kGrid + 4 * i, b_.getInt32Ty());
+    }
+    for (size_t i = 0; i < e_.function.params.size(); ++i) {
+      e_.storage[e_.function.params[i]] =
+          b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), function_->getArg(4), offsets[i]);
+    }
+    llvm::BasicBlock* const block_loop = Block("block");
+    b_.CreateCondBr(b_.CreateICmpULT(first, last), block_loop, end);
+    b_.SetInsertPoint(block_loop);
+    llvm::PHINode* const index = b_.CreatePHI(b_.getInt64Ty(), 2);
+    index->addIncoming(first, entry);
+    Value* const grid_x = b_.CreateZExt(thread.grid_size[0], b_.getInt64Ty());
+    Value* const grid_y = b_.CreateZExt(thread.grid_size[1], b_.getInt64Ty());
+    Value* const row = b_.CreateUDiv(index, grid_x);
+    thread.block[0] = b_.CreateTrunc(b_.CreateURem(index, grid_x), b_.getInt32Ty());
+    thread.block[1] = b_.CreateTrunc(b_.CreateURem(row, grid_y), b_.getInt32Ty());
+    thread.block[2] = b_.CreateTrunc(b_.CreateUDiv(row, grid_y), b_.getInt32Ty());
+
+    Loop loops[3];
+    for (int axis = 2; axis >= 0; --axis) loops[axis] = OpenLoop(axis);
+    e_.returned = e_.exited = loops[0].latch;
+    e_.trapped = end;
+    e_.body_start = loops[0].header;
+    e_.carry = e_.EntryAlloca(b_.getInt1Ty(), 0);
+    EmitBody(e_);
+    for (int axis = 0; axis < 3; ++axis) CloseLoop(loops[axis], axis);
+    Value* const next = b_.CreateAdd(index, b_.getInt64(1), "", true);
+    index->addIncoming(next, b_.GetInsertBlock());
+    b_.CreateCondBr(b_.CreateICmpULT(next, last), block_loop, end);
+    b_.SetInsertPoint(end);
+    b_.CreateRetVoid();
+  }
+
+  std::vector<uint64_t> offsets;  // Of the parameters.
+
+ private:
+  struct Loop {
+    llvm::PHINode* index = nullptr;
+    llvm::BasicBlock* header = nullptr;
+    llvm::BasicBlock* latch = nullptr;
+  };
+
+  llvm::BasicBlock* Block(const char* name) { return llvm::BasicBlock::Create(b_.getContext(), name, function_); }
+
+  Loop OpenLoop(int axis) {  // No block dimension is 0, so loops test at the end.
+    Loop loop;
+    loop.header = Block("thread");
+    loop.latch = Block("thread_end");
+    llvm::BasicBlock* const before = b_.GetInsertBlock();
+    b_.CreateBr(loop.header);
+    b_.SetInsertPoint(loop.header);
+    loop.index = b_.CreatePHI(b_.getInt32Ty(), 2);
+    loop.index->addIncoming(b_.getInt32(0), before);
+    e_.thread.thread[axis] = loop.index;
+    return loop;
+  }
+
+  void CloseLoop(const Loop& loop, int axis) {
+    // The builder stands after the inner loop, or, for the innermost, after a body that has branched to the latch.
+    if (axis > 0) b_.CreateBr(loop.latch);
+    b_.SetInsertPoint(loop.latch);
+    Value* const next = b_.CreateAdd(loop.index, b_.getInt32(1), "", true, true);
+    loop.index->addIncoming(next, loop.latch);
+    llvm::BasicBlock* const done = Block("threads_done");
+    llvm::BranchInst* branch = b_.CreateCondBr(b_.CreateICmpULT(next, e_.thread.block_size[axis]), loop.header, done);
+    branch->setMetadata(llvm::LLVMContext::MD_loop, LoopMetadata());
+    b_.SetInsertPoint(done);
+  }
+
+  // Threads without barriers are independent, in every dimension.
+  llvm::MDNode* LoopMetadata() {
+    llvm::LLVMContext& context = b_.getContext();
+    std::vector<llvm::Metadata*> parts = {nullptr};
+    if (e_.module.access_group != nullptr) {
+      parts.push_back(llvm::MDNode::get(
+          context, {llvm::MDString::get(context, "llvm.loop.parallel_accesses"), e_.module.access_group}));
+    }
+    llvm::MDNode* const id = llvm::MDNode::getDistinct(context, parts);
+    id->replaceOperandWith(0, id);
+    return id;
+  }
+
+  Emitter& e_;
+  llvm::IRBuilder<>& b_;
+  llvm::Function* function_;
+};
+
+class Translator {
+ public:
+  Translator(const ptx::Module& source, const std::vector<uint64_t>& addresses, llvm::Module& target)
+      : source_(source), target_(target), builder_(target.getContext()) {
+    module_.source = &source;
+    module_.target = &target;
+    for (size_t i = 0; i < source.variables.size(); ++i) {
+      const ptx::Variable& variable = source.variables[i];
+      module_.variables[variable.name] = {&variable, addresses[i]};
+      if (variable.space == Space::kConst)
+        module_.constant_ranges.emplace_back(addresses[i], addresses[i] + variable.bytes);
+    }
+  }
+
+  absl::Status Run(std::vector<CpuKernel>* kernels) {
+    SLIPWAY_RETURN_IF_ERROR(LayOutShared());
+    for (const ptx::Function& function : source_.functions) {
+      const ptx::Function*& known = module_.functions[function.name];
+      if (known != nullptr && known->has_body && function.has_body) {
+        return ptx::Malformed(function.line, "'", function.name, "' is defined twice");
+      }
+      if (known == nullptr || function.has_body) known = &function;
+    }
+    for (const ptx::Function& function : source_.functions) {
+      if (function.has_body && !function.is_kernel) DeclareDevice(function);
+    }
+    for (const ptx::Function& function : source_.functions) {
+      if (!function.has_body) continue;
+      if (function.is_kernel) {
+        SLIPWAY_RETURN_IF_ERROR(TranslateKernel(function, kernels));
+      } else {
+        SLIPWAY_RETURN_IF_ERROR(TranslateDevice(function));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  // Module-level .shared variables come first, each kernel's own after them; an extern array starts where static shared
+  // memory of its kernel ends.
+  absl::Status LayOutShared() {
+    for (const ptx::Variable& variable : source_.variables) {
+      if (variable.space != Space::kShared || variable.bytes == 0) continue;
+      module_end_ = llvm::alignTo(module_end_, variable.align);
+      module_.variables[variable.name].address = module_end_;
+      module_end_ += variable.bytes;
+    }
+    uint64_t most = module_end_;
+    bool has_local = false;
+    for (const ptx::Function& function : source_.functions) {
+      uint64_t end = module_end_;
+      for (const ptx::Variable& variable : function.variables) {
+        has_local |= variable.space == Space::kLocal || variable.space == Space::kShared;
+        if (variable.space == Space::kGlobal || variable.space == Space::kConst) {
+          return ptx::Unsupported(variable.line, "'", variable.name,
+                                  "': a variable in global or constant memory that a function declares");
+        }
+        if (variable.space != Space::kShared || variable.bytes == 0) continue;
+        end = llvm::alignTo(end, variable.align);
+        module_.function_shared[&variable] = end;
+        end += variable.bytes;
+      }
+      function_end_[&function] = end;
+      if (!function.is_kernel && end != module_end_) {
+        return ptx::Unsupported(function.line, "'", function.name, "': shared memory that a device function declares");
+      }
+      most = std::max(most, end);
+    }
+    if (most > (1 << 20))
+      return absl::InvalidArgumentError(ptx::Concat("shared memory of ", most, " bytes is too large"));
+    most_shared_ = most;
+    for (const ptx::Variable& variable : source_.variables) has_local |= variable.space == Space::kShared;
+    if (!has_local) module_.access_group = llvm::MDNode::getDistinct(target_.getContext(), {});
+    return absl::OkStatus();
+  }
+
+  void PlaceDynamicShared(const ptx::Function& function) {
+    module_.shared_end = function.is_kernel ? function_end_[&function] : most_shared_;
+    // 16 bytes is the most that the base of dynamic shared memory is aligned to beyond the block's own.
+    const uint64_t dynamic = llvm::alignTo(module_.shared_end, 16);
+    for (const ptx::Variable& variable : source_.variables) {
+      if (variable.space == Space::kShared && variable.bytes == 0) {
+        module_.variables[variable.name].address = dynamic;
+        uses_dynamic_ = true;
+      }
+    }
+    for (const ptx::Variable& variable : function.variables) {
+      if (variable.space == Space::kShared && variable.bytes == 0) module_.function_shared[&variable] = dynamic;
+    }
+  }
+
+  absl::Status TranslateKernel(const ptx::Function& source, std::vector<CpuKernel>* kernels) {
+    CpuKernel kernel;
+    kernel.name = std::string(source.name);
+    KernelLayout(source, &kernel);
+    PlaceDynamicShared(source);
+    if (uses_dynamic_) kernel.shared_bytes = llvm::alignTo(kernel.shared_bytes, 16);
+    llvm::Type* const ptr = builder_.getPtrTy();
+    llvm::Type* const i64 = builder_.getInt64Ty();
+    // The body takes the parameters as an argument: attributes then say that nobody writes them and that they may be
+    // read at any time, so that every read moves out of the loops.
+    llvm::Function* const body =
+        llvm::Function::Create(llvm::FunctionType::get(builder_.getVoidTy(), {ptr, i64, i64, ptr, ptr}, false),
+                               llvm::Function::InternalLinkage, "body." + std::to_string(kernels->size()), target_);
+    body->addFnAttr(llvm::Attribute::NoInline);
+    body->addFnAttr(llvm::Attribute::NoUnwind);
+    body->addParamAttr(0, llvm::Attribute::NoAlias);
+    body->addDereferenceableParamAttr(0, sizeof(CpuLaunch));
+    body->addParamAttr(4, llvm::Attribute::NoAlias);
+    body->addParamAttr(4, llvm::Attribute::ReadOnly);
+    body->addDereferenceableParamAttr(4, std::max<size_t>(kernel.params_bytes, 1));
+    body->addParamAttr(4, llvm::Attribute::getWithAlignment(target_.getContext(), llvm::Align(kMaxParameterAlign)));
+
+    Emitter e(builder_, module_, source);
+    KernelFrame frame(e, body);
+    for (const CpuParameter& parameter : kernel.params) frame.offsets.push_back(parameter.offset);
+    frame.Emit();
+    SLIPWAY_RETURN_IF_ERROR(e.status());
+
+    llvm::Function* const run =
+        llvm::Function::Create(llvm::FunctionType::get(builder_.getVoidTy(), {ptr, i64, i64, ptr}, false),
+                               llvm::Function::ExternalLinkage, KernelSymbol(kernels->size()), target_);
+    run->addFnAttr(llvm::Attribute::NoUnwind);
+    builder_.SetInsertPoint(llvm::BasicBlock::Create(target_.getContext(), "entry", run));
+    Value* const params = builder_.CreateLoad(ptr, LaunchField(builder_, run->getArg(0), offsetof(CpuLaunch, params)));
+    builder_.CreateCall(body, {run->getArg(0), run->getArg(1), run->getArg(2), run->getArg(3), params});
+    builder_.CreateRetVoid();
+    kernels->push_back(std::move(kernel));
+    return absl::OkStatus();
+  }
+
+  void KernelLayout(const ptx::Function& source, CpuKernel* kernel) {
+    size_t end = 0;
+    for (int index : source.params) {
+      const ptx::Variable& variable = source.variables[index];
+      const size_t offset = llvm::alignTo(end, variable.align);
+      kernel->params.push_back({offset, variable.bytes, variable.align});
+      end = offset + variable.bytes;
+    }
+    kernel->params_bytes = end;
+    for (const ptx::Variable& variable : source.variables) {
+      if (variable.space == Space::kLocal)
+        kernel->local_bytes = llvm::alignTo(kernel->local_bytes, variable.align) + variable.bytes;
+    }
+    kernel->shared_bytes = function_end_[&source];
+    std::copy(std::begin(source.required_block), std::end(source.required_block), std::begin(kernel->required_block));
+    const uint32_t(&limit)[3] = source.required_block[0] != 0 ? source.required_block : source.max_block;
+    uint64_t threads = 1;
+    for (uint32_t extent : limit) threads = std::min<uint64_t>(threads * extent, UINT32_MAX);
+    kernel->max_threads = static_cast<uint32_t>(threads);
+  }
+
+  // bool f(launch, shared, thread xyz, block xyz, results..., arguments...): true if the thread ended inside.
+  void DeclareDevice(const ptx::Function& source) {
+    llvm::Type* const ptr = builder_.getPtrTy();
+    std::vector<llvm::Type*> types = {ptr, ptr};
+    types.insert(types.end(), 6, builder_.getInt32Ty());
+    types.insert(types.end(), source.returns.size() + source.params.size(), ptr);
+    llvm::Function* const function =
+        llvm::Function::Create(llvm::FunctionType::get(builder_.getInt1Ty(), types, false),
+                               llvm::Function::InternalLinkage, "device." + std::string(source.name), target_);
+    function->addFnAttr(llvm::Attribute::NoUnwind);
+    module_.device_functions[source.name] = function;
+  }
+
+  absl::Status TranslateDevice(const ptx::Function& source) {
+    PlaceDynamicShared(source);
+    llvm::Function* const function = module_.device_functions[source.name];
+    llvm::LLVMContext& context = target_.getContext();
+    Emitter e(builder_, module_, source);
+    builder_.SetInsertPoint(llvm::BasicBlock::Create(context, "entry", function));
+    e.thread.launch = function->getArg(0);
+    e.thread.shared = function->getArg(1);
+    for (int i = 0; i < 3; ++i) {
+      e.thread.thread[i] = function->getArg(2 + i);
+      e.thread.block[i] = function->getArg(5 + i);
+      e.thread.block_size[i] =
+          LoadLaunchField(builder_, e.thread.launch, offsetof(CpuLaunch, block) + 4 * i, builder_.getInt32Ty());
+      e.thread.grid_size[i] =
+          LoadLaunchField(builder_, e.thread.launch, offsetof(CpuLaunch, grid) + 4 * i, builder_.getInt32Ty());
+    }
+    // .param ones live at the address given; .reg ones are copied in, and out again at the return.
+    unsigned argument = 8;
+    std::vector<std::pair<int, Value*>> copied_out;
+    for (int index : source.returns) {
+      Value* const address = function->getArg(argument++);
+      if (source.variables[index].space == Space::kParam) {
+        e.storage[index] = address;
+      } else {
+        copied_out.emplace_back(index, address);
+      }
+    }
+    for (int index : source.params) {
+      Value* const address = function->getArg(argument++);
+      const ptx::Variable& variable = source.variables[index];
+      if (variable.space == Space::kParam) {
+        e.storage[index] = address;
+      } else {
+        llvm::Type* const type = builder_.getIntNTy(variable.type.total_bits());
+        builder_.CreateStore(builder_.CreateLoad(type, address), e.Storage(index));
+      }
+    }
+    e.carry = e.EntryAlloca(builder_.getInt1Ty(), 0);
+    e.returned = llvm::BasicBlock::Create(context, "return", function);
+    e.exited = e.trapped = llvm::BasicBlock::Create(context, "ended", function);
+    EmitBody(e);
+    SLIPWAY_RETURN_IF_ERROR(e.status());
+    builder_.SetInsertPoint(e.returned);
+    for (const auto& [index, address] : copied_out) {
+      llvm::Type* const type = builder_.getIntNTy(source.variables[index].type.total_bits());
+      builder_.CreateStore(builder_.CreateLoad(type, e.Storage(index)), address);
+    }
+    builder_.CreateRet(builder_.getFalse());
+    builder_.SetInsertPoint(e.exited);
+    builder_.CreateRet(builder_.getTrue());
+    return absl::OkStatus();
+  }
+
+  const ptx::Module& source_;
+  llvm::Module& target_;
+  llvm::IRBuilder<> builder_;
+  ModuleTranslation module_;
+  uint64_t module_end_ = 0;
+  uint64_t most_shared_ = 0;
+  bool uses_dynamic_ = false;
+  std::map<const ptx::Function*, uint64_t> function_end_;
+};
+
+}  // namespace
+
+std::string KernelSymbol(size_t index) { return "kernel." + std::to_string(index); }
+
+absl::Status TranslateModule(const ptx::Module& source, const std::vector<uint64_t>& global_addresses,
+                             llvm::Module& target, std::vector<CpuKernel>* kernels) {
+  return Translator(source, global_addresses, target).Run(kernels);
+}
+
+}  // namespace slipway::cpu

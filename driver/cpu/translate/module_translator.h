@@ -1,0 +1,49 @@
+// A parsed PTX module to an LLVM module with one function of type CpuRunBlocks a kernel.
+#ifndef SLIPWAY_DRIVER_CPU_TRANSLATE_MODULE_TRANSLATOR_H_
+#define SLIPWAY_DRIVER_CPU_TRANSLATE_MODULE_TRANSLATOR_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "driver/cpu/program.h"
+#include "driver/cpu/ptx/module.h"
+#include "llvm/IR/Module.h"
+
+namespace slipway::cpu {
+
+// A variable of the module: where it lies.
+struct ModuleVariable {
+  const ptx::Variable* variable = nullptr;
+  uint64_t address = 0;  // Of the host for .global and .const; an offset into shared memory for .shared.
+};
+
+// What the translation of one module shares between its functions.
+struct ModuleTranslation {
+  const ptx::Module* source = nullptr;
+  llvm::Module* target = nullptr;
+  std::map<std::string_view, ModuleVariable> variables;
+  std::map<std::string_view, const ptx::Function*> functions;
+  std::map<std::string_view, llvm::Function*> device_functions;
+  // Every access to memory that threads share is marked with this group; loops over threads promise that the group's
+  // accesses are independent. Null where threads of a loop share storage that PTX keeps apart (.local).
+  llvm::MDNode* access_group = nullptr;
+  uint64_t shared_end =
+      0;  // Of static shared memory in the kernel being translated (any kernel, in a device function).
+  std::map<const ptx::Variable*, uint64_t> function_shared;    // Offsets of functions' own .shared variables.
+  std::vector<std::pair<uint64_t, uint64_t>> constant_ranges;  // [begin, end) of .const variables, for isspacep.
+};
+
+// Translates every function of `source` into `target`. `global_addresses` are the addresses of source.variables
+// (ignored for .shared). Fills `kernels` but for `run`; the function of kernels[i] is called KernelSymbol(i).
+absl::Status TranslateModule(const ptx::Module& source, const std::vector<uint64_t>& global_addresses,
+                             llvm::Module& target, std::vector<CpuKernel>* kernels);
+
+std::string KernelSymbol(size_t index);
+
+}  // namespace slipway::cpu
+
+#endif  // SLIPWAY_DRIVER_CPU_TRANSLATE_MODULE_TRANSLATOR_H_
