@@ -116,6 +116,7 @@ absl::Status Source::ErrorAt(Span span, std::string_view message, std::string_vi
     constexpr size_t kBefore = (kMaxShownColumns - kEllipses) / 2;
     shown_begin = StepBack(text, line.begin, at, kBefore);
     shown_end = StepForward(text, shown_begin, line.end, kMaxShownColumns - kEllipses);
+    if (shown_end == line.end) shown_begin = StepBack(text, line.begin, line.end, kMaxShownColumns - kEllipses);
     clipped_left = shown_begin != line.begin;
     clipped_right = shown_end != line.end;
   }

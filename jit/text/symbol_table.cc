@@ -81,7 +81,7 @@ absl::Status SymbolTable::CheckUse(Parameter& input, Span span, bool gathered) c
   return source_.ErrorAt(span,
                          Cat("'", input.name, "' needs ", input.rank, input.rank == 1 ? " index" : " indices",
                              ": it is declared as a gathered array"),
-                         Cat("write '", input.name, "[i]', or declare it as '", input.name, ": T[]'"));
+                         Cat("index it, or declare it as '", input.name, ": T[]'"));
 }
 
 absl::Status SymbolTable::SetRank(uint32_t symbol, int rank, Span span) {
