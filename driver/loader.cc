@@ -3,7 +3,6 @@
 #include <dlfcn.h>
 
 #include <algorithm>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -71,7 +70,7 @@ std::string ExportedName(const char* member) {
   return absl::StrCat("cu", member, version2 ? "_v2" : "");
 }
 
-absl::StatusOr<const DriverApi*> LoadDriver(absl::Span<const std::string> libraries, const char* name) {
+absl::StatusOr<DriverApi> LoadDriver(absl::Span<const std::string> libraries, const char* name) {
   void* library = nullptr;
   std::string opened;
   std::vector<std::string> reasons;
@@ -90,27 +89,27 @@ absl::StatusOr<const DriverApi*> LoadDriver(absl::Span<const std::string> librar
   }
 
   const Resolver resolver(library);
-  auto api = std::make_unique<DriverApi>();
+  DriverApi api;
   std::vector<std::string> missing;
-#define SLIPWAY_RESOLVE(member, since, need, parameters)                                            \
-  api->member = reinterpret_cast<decltype(DriverApi::member)>(resolver.Find(#member, since, need)); \
-  if (api->member == nullptr && need == kRequired) missing.push_back(ExportedName(#member));
+#define SLIPWAY_RESOLVE(member, since, need, parameters)                                           \
+  api.member = reinterpret_cast<decltype(DriverApi::member)>(resolver.Find(#member, since, need)); \
+  if (api.member == nullptr && need == kRequired) missing.push_back(ExportedName(#member));
   SLIPWAY_DRIVER_FUNCTIONS(SLIPWAY_RESOLVE)
 #undef SLIPWAY_RESOLVE
-  api->name = name;
+  api.name = name;
   if (!missing.empty()) {
     dlclose(library);
     return absl::FailedPreconditionError(absl::StrCat("the CUDA driver library ", opened, " lacks ",
                                                       absl::StrJoin(missing, ", "),
                                                       "; Slipway needs a driver of CUDA 11.0 or newer"));
   }
-  return api.release();  // Tables live as long as the process.
+  return api;
 }
 
 absl::StatusOr<const DriverApi*> CudaDriver() {
-  static const auto* const driver =
-      new absl::StatusOr<const DriverApi*>(LoadDriver({"libcuda.so.1", "libcuda.so"}, "cuda"));
-  return *driver;
+  static const auto* const driver = new absl::StatusOr<DriverApi>(LoadDriver({"libcuda.so.1", "libcuda.so"}, "cuda"));
+  if (!driver->ok()) return driver->status();
+  return &**driver;
 }
 
 }  // namespace slipway

@@ -13,9 +13,9 @@ namespace slipway {
 // Opens the first of `libraries` (as dlopen takes names) that is there and resolves every function of the list, through
 // the library's cuGetProcAddress at the CUDA version that the list names, then by exported name for those that are
 // required. Optional functions that the driver lacks stay nullptr. NOT_FOUND if no library opens (the message repeats
-// the dynamic loader's reasons); FAILED_PRECONDITION naming the required functions that are missing. The table and the
-// library stay for the life of the process.
-absl::StatusOr<const DriverApi*> LoadDriver(absl::Span<const std::string> libraries, const char* name);
+// the dynamic loader's reasons); FAILED_PRECONDITION naming the required functions that are missing. A library that was
+// taken stays open for the life of the process.
+absl::StatusOr<DriverApi> LoadDriver(absl::Span<const std::string> libraries, const char* name);
 
 // The CUDA driver: libcuda.so.1, else libcuda.so. Loaded at the first call; the same answer at each later one.
 absl::StatusOr<const DriverApi*> CudaDriver();

@@ -34,9 +34,9 @@ void* Address(Function* function) {
 
 TEST(LoaderTest, ResolvesByNameWithoutGetProcAddress) {
   const std::string library = Stub("stub_plain.so");
-  absl::StatusOr<const DriverApi*> loaded = LoadDriver({library}, "cuda");
+  absl::StatusOr<DriverApi> loaded = LoadDriver({library}, "cuda");
   ASSERT_TRUE(loaded.ok()) << loaded.status();
-  const DriverApi& api = **loaded;
+  const DriverApi& api = *loaded;
   EXPECT_STREQ(api.name, "cuda");
   enum { kOptional, kRequired };
 #define SLIPWAY_EXPECT_ADDRESS(member, since, need, parameters)                                  \
@@ -51,9 +51,9 @@ TEST(LoaderTest, ResolvesByNameWithoutGetProcAddress) {
 
 TEST(LoaderTest, TakesTheDeclaredVariantOfAFunction) {
   const std::string library = Stub("stub_plain.so");
-  absl::StatusOr<const DriverApi*> loaded = LoadDriver({library}, "cuda");
+  absl::StatusOr<DriverApi> loaded = LoadDriver({library}, "cuda");
   ASSERT_TRUE(loaded.ok()) << loaded.status();
-  const DriverApi& api = **loaded;
+  const DriverApi& api = *loaded;
   EXPECT_EQ(Address(api.MemAlloc), Exported(library, "cuMemAlloc_v2"));
   EXPECT_EQ(Address(api.StreamDestroy), Exported(library, "cuStreamDestroy_v2"));
   EXPECT_EQ(Address(api.CtxGetDevice), Exported(library, "cuCtxGetDevice"));
@@ -64,9 +64,9 @@ class PartialGetProcAddressTest : public testing::TestWithParam<const char*> {};
 
 TEST_P(PartialGetProcAddressTest, IsPreferredAndCompletedByName) {
   const std::string library = Stub(GetParam());
-  absl::StatusOr<const DriverApi*> loaded = LoadDriver({library}, "cuda");
+  absl::StatusOr<DriverApi> loaded = LoadDriver({library}, "cuda");
   ASSERT_TRUE(loaded.ok()) << loaded.status();
-  const DriverApi& api = **loaded;
+  const DriverApi& api = *loaded;
   EXPECT_EQ(Address(api.Init), Exported(library, "stub_Init"));
   EXPECT_EQ(Address(api.MemcpyHtoD), Exported(library, "stub_MemcpyHtoD"));
   EXPECT_EQ(Address(api.MemAllocAsync), Exported(library, "stub_MemAllocAsync"));
@@ -79,7 +79,7 @@ TEST_P(PartialGetProcAddressTest, IsPreferredAndCompletedByName) {
 INSTANTIATE_TEST_SUITE_P(Forms, PartialGetProcAddressTest, testing::Values("stub_proc11.so", "stub_proc12.so"));
 
 TEST(LoaderTest, TakesTheFirstLibraryThatOpens) {
-  absl::StatusOr<const DriverApi*> loaded = LoadDriver({"libslipway-none.so.1", Stub("stub_plain.so")}, "cuda");
+  absl::StatusOr<DriverApi> loaded = LoadDriver({"libslipway-none.so.1", Stub("stub_plain.so")}, "cuda");
   EXPECT_TRUE(loaded.ok()) << loaded.status();
 }
 

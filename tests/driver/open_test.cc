@@ -31,7 +31,7 @@ DriverApi Renamed(const char* name) {
 }
 
 // Drivers to register as "cuda" and "cpu".
-absl::StatusOr<const DriverApi*> NoLibrary() { return LoadDriver({"libslipway-none.so.1"}, "cuda"); }
+absl::StatusOr<const DriverApi*> NoLibrary() { return LoadDriver({"libslipway-none.so.1"}, "cuda").status(); }
 absl::StatusOr<const DriverApi*> OneGpu() {
   static const DriverApi api = Renamed("cuda");
   return &api;
