@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -104,19 +105,27 @@ absl::StatusOr<std::string> Assemble(const std::string& ptx, int sm) {
 absl::Status AssembleAll(const std::vector<std::string>& ptx, int sm) {
   const std::string ptxas = FindPtxas();
   if (ptxas.empty()) return NoPtxas();
-  // One run of ptxas takes several files, and starting it is most of what a small kernel costs. Unoptimised: this asks
-  // whether the text is accepted, and that is decided before optimisation.
-  constexpr size_t kBatch = 200;
-  for (size_t first = 0; first < ptx.size(); first += kBatch) {
+  // Unoptimised: this asks whether the text is accepted, and that is decided before optimisation.
+  auto run = [&](size_t first, size_t last) -> absl::Status {
     ScratchDirectory scratch;
-    std::vector<std::string> arguments = {ptxas, "-O0", "-c", absl::StrCat("-arch=sm_", sm)};
-    for (size_t i = first; i < ptx.size() && i < first + kBatch; ++i) {
+    std::vector<std::string> arguments = {ptxas, "-O0", absl::StrCat("-arch=sm_", sm), "-o", "/dev/null"};
+    for (size_t i = first; i < last; ++i) {
       const fs::path path = scratch / absl::StrCat("text", i, ".ptx");
       std::ofstream(path) << ptx[i];
       arguments.push_back(path.string());
     }
-    if (RunProgram(arguments, scratch / "log") != 0) {
-      return absl::InvalidArgumentError(absl::StrCat("ptxas for sm_", sm, " failed:\n", ReadFile(scratch / "log")));
+    if (RunProgram(arguments, scratch / "log") == 0) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat("ptxas for sm_", sm, " refuses text ", first, ":\n", ReadFile(scratch / "log"), "\n", ptx[first]));
+  };
+  // One run takes several files, and starting ptxas is most of what a small kernel costs. It takes them as one program,
+  // so that a batch may fail only because names clash: then each text is tried by itself.
+  constexpr size_t kBatch = 100;
+  for (size_t first = 0; first < ptx.size(); first += kBatch) {
+    const size_t last = std::min(ptx.size(), first + kBatch);
+    if (run(first, last).ok()) continue;
+    for (size_t i = first; i < last; ++i) {
+      if (absl::Status status = run(i, i + 1); !status.ok()) return status;
     }
   }
   return absl::OkStatus();

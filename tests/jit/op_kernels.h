@@ -1,0 +1,41 @@
+// Kernels that apply one operator, for tests that go through the whole table.
+#ifndef SLIPWAY_TESTS_JIT_OP_KERNELS_H_
+#define SLIPWAY_TESTS_JIT_OP_KERNELS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "jit/ir.h"
+#include "jit/semantics.h"
+
+namespace slipway {
+
+// An operator on operands of one type: T of jit/semantics.h.
+struct OpCase {
+  ir::Op op;
+  DType type;
+};
+// Every operator on every type that its row accepts.
+std::vector<OpCase> AllOpCases();
+// "floor_div_i32": fit for a kernel and for a test.
+std::string CaseName(const OpCase& c);
+
+// The types of the operands of a case: T, but for the bool of a select and the uint32 count of a shift.
+std::vector<DType> OperandTypes(const OpCase& c);
+
+// out[i] = op(a[i], b[i], ...) for i < out.shape(0); parameters out, then "a", "b", "c" as many as there are operands,
+// 1-D and strided. Where `constants` gives bits for an operand (not kNone), that operand is a constant and not a
+// parameter.
+inline constexpr uint64_t kNoConstant = 0xdeadbeefdeadbeef;
+absl::StatusOr<ir::Kernel> OpKernel(const OpCase& c, const std::vector<uint64_t>& constants = {});
+
+// out[i] = in[i] cast.
+absl::StatusOr<ir::Kernel> CastKernel(DType from, DType to);
+
+// bool, the integers and the floats.
+extern const std::vector<DType> kArithmeticTypes;
+
+}  // namespace slipway
+
+#endif  // SLIPWAY_TESTS_JIT_OP_KERNELS_H_
