@@ -63,6 +63,13 @@ class Resolver {
   GetProcAddress11030 older_;
 };
 
+// dlopen's reason, cut short in the common case: this text is what every user without a GPU reads.
+std::string Reason(const char* error, const std::string& library) {
+  if (error == nullptr) return absl::StrCat(library, ": cannot be opened");
+  const std::string not_there = absl::StrCat(library, ": cannot open shared object file: No such file or directory");
+  return error == not_there ? absl::StrCat(library, ": not found") : error;
+}
+
 }  // namespace
 
 std::string ExportedName(const char* member) {
@@ -80,8 +87,7 @@ absl::StatusOr<DriverApi> LoadDriver(absl::Span<const std::string> libraries, co
       opened = candidate;
       break;
     }
-    const char* reason = dlerror();
-    reasons.push_back(reason != nullptr ? reason : candidate);
+    reasons.push_back(Reason(dlerror(), candidate));
   }
   if (library == nullptr) {
     return absl::NotFoundError(absl::StrCat("no CUDA driver library could be opened (", absl::StrJoin(reasons, "; "),

@@ -87,8 +87,15 @@ TEST(LoaderTest, MissingLibrariesAreNotFoundWithTheReasons) {
   const absl::Status status = LoadDriver({"libslipway-none.so.1", "libslipway-none.so"}, "cuda").status();
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(status.message()),
-              AllOf(HasSubstr("no CUDA driver library could be opened"), HasSubstr("libslipway-none.so.1: cannot open"),
-                    HasSubstr("libslipway-none.so: cannot open"), HasSubstr("install the NVIDIA driver")));
+              AllOf(HasSubstr("no CUDA driver library could be opened"), HasSubstr("libslipway-none.so.1: not found"),
+                    HasSubstr("; libslipway-none.so: not found)"), HasSubstr("install the NVIDIA driver")));
+}
+
+TEST(LoaderTest, ALibraryThatDoesNotLoadSaysWhy) {
+  const std::string not_a_library = std::string(SLIPWAY_STUB_FOLDER) + "/CTestTestfile.cmake";
+  const absl::Status status = LoadDriver({not_a_library}, "cuda").status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr(not_a_library), HasSubstr("invalid ELF header")));
 }
 
 TEST(LoaderTest, MissingRequiredFunctionsAreNamed) {
