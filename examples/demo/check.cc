@@ -20,7 +20,9 @@ absl::StatusOr<Comparison> CompareAs(const AnyArray& values, const Table& table,
   for (int64_t i = 0; i < result.total; ++i) {
     const long double value = got[i];
     const Expected want = expected.reference(table, i);
-    bool right = value == want.value || (std::isnan(value) && std::isnan(want.value));
+    const bool nan = std::isnan(value) && std::isnan(want.value);
+    result.nans += nan;
+    bool right = nan || value == want.value;
     if (!right && std::isfinite(value) && std::isfinite(want.value) && epsilon > 0) {
       const long double error = std::abs(value - want.value) / (epsilon * want.scale);
       result.worst = std::max(result.worst, static_cast<double>(error));

@@ -14,6 +14,7 @@ namespace slipway::demo {
 struct Comparison {
   int64_t right = 0;
   int64_t total = 0;
+  int64_t nans = 0;           // Of them, those that are NaN and should be.
   double worst = 0;           // The largest error, in units of epsilon * scale; over the values that are numbers.
   std::string first_failure;  // "element 17 is 3.5, expected 3.25"
 };

@@ -2,7 +2,10 @@
 
 #include <cstdio>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 
 namespace slipway::demo {
@@ -32,18 +35,25 @@ std::string WithCommas(int64_t number) {
 }
 
 std::string Excerpt(std::string_view text, int lines) {
-  constexpr size_t kWidth = 78;
+  constexpr size_t kWidth = 77;
   std::string shown;
   int count = 0;
   for (absl::string_view line : absl::StrSplit(absl::string_view(text.data(), text.size()), '\n')) {
-    if (line.empty()) continue;
+    const absl::string_view bare = absl::StripLeadingAsciiWhitespace(line);
+    if (bare.empty() || absl::StartsWith(bare, "//")) continue;
     if (++count > lines) continue;
-    std::string flat;
-    for (char c : line) flat += c == '\t' ? ' ' : c;
-    if (flat.size() > kWidth - 2) flat = flat.substr(0, kWidth - 5) + "...";
-    absl::StrAppend(&shown, "  ", flat, "\n");
+    std::string rest = absl::StrReplaceAll(line, {{"\t", "  "}});
+    std::string indent = "  ";
+    while (rest.size() + indent.size() > kWidth) {
+      const size_t space = rest.rfind(' ', kWidth - indent.size());
+      const size_t cut = space == std::string::npos || space == 0 ? kWidth - indent.size() : space;
+      absl::StrAppend(&shown, indent, rest.substr(0, cut), "\n");
+      rest = rest.substr(cut == space ? cut + 1 : cut);
+      indent = "      ";
+    }
+    absl::StrAppend(&shown, indent, rest, "\n");
   }
-  if (count > lines) absl::StrAppend(&shown, "  ... ", count - lines, " more lines\n");
+  if (count > lines) absl::StrAppend(&shown, "  ... and ", count - lines, " more\n");
   return shown;
 }
 

@@ -30,7 +30,8 @@ class Report {
 // 53940 as "53,940".
 std::string WithCommas(int64_t number);
 
-// At most `lines` lines of `text`, each cut at 78 columns and indented by two; then how many lines were left out.
+// At most `lines` lines of `text` without blank lines and comment lines ("//"), indented by two, longer ones broken to
+// fit 80 columns; then how many were left out.
 std::string Excerpt(std::string_view text, int lines);
 
 }  // namespace slipway::demo

@@ -32,8 +32,10 @@ TEST(DemoReport, CommasStandEveryThreeDigits) {
 }
 
 TEST(DemoReport, ExcerptFitsATerminalAndSaysWhatItLeftOut) {
-  const std::string shown = Excerpt("one\n\n\ttwo\n" + std::string(200, 'x') + "\nfour\nfive\n", 3);
-  EXPECT_EQ(shown, "  one\n   two\n  " + std::string(73, 'x') + "...\n  ... 2 more lines\n");
+  EXPECT_EQ(Excerpt("one\n\n// a comment\n\ttwo\nthree\nfour\n", 2), "  one\n    two\n  ... and 2 more\n");
+  const std::string words = std::string(70, 'x') + " (" + std::string(20, 'y') + ")";
+  EXPECT_EQ(Excerpt(words, 5), "  " + std::string(70, 'x') + "\n      (" + std::string(20, 'y') + ")\n");
+  EXPECT_EQ(Excerpt(std::string(80, 'x'), 5), "  " + std::string(75, 'x') + "\n      xxxxx\n");
 }
 
 TEST(DemoReport, CountsChecks) {
@@ -87,6 +89,7 @@ TEST_F(DemoCheck, TakesRoundingAndNothingMore) {
   EXPECT_EQ(right.right, 100);
   EXPECT_EQ(right.total, 100);
   EXPECT_LE(right.worst, 0.5);
+  EXPECT_EQ(right.nans, 0);
 
   values[17] *= 1 + 1e-6f;
   values[40] = NAN;
