@@ -41,8 +41,7 @@ Semantics TakeSemantics(Emitter& e) {
   if (order == "acq_rel") result.ordering = AtomicOrdering::AcquireRelease;
   e.TakeOneOf({"cta", "cluster", "gpu", "sys"});
   result.space = e.TakeSpace();
-  e.Take("noftz");  // Atomics of half types never flush, and neither do ours of f32: the hardware's do for neither
-                    // global nor shared memory.
+  e.Take("noftz");
   e.TakePrefix("L2::");
   return result;
 }
@@ -72,18 +71,21 @@ Value* UpdateLoop(Emitter& e, Value* address, int bits, AtomicOrdering ordering,
 
 Value* FloatUpdate(Emitter& e, std::string_view operation, Type type, const Semantics& semantics, Value* address,
                    Value* operand) {
-  if (operation == "add" && type.bits >= 32 && type.lanes == 1) {
-    return e.b.CreateAtomicRMW(AtomicRMWInst::FAdd, address, operand, llvm::Align(type.bits / 8), semantics.ordering);
+  if (operation == "add" && type.bits == 64) {
+    return e.b.CreateAtomicRMW(AtomicRMWInst::FAdd, address, operand, llvm::Align(8), semantics.ordering);
   }
   if (operation != "add") {
     e.Unsupported("no such atomic of a floating-point type");
     return operand;
   }
-  return UpdateLoop(e, address, type.total_bits(), semantics.ordering, [&](Value* old) {
-    return e.PerLane(type, {old, operand}, [&](const std::vector<Value*>& x) {
-      return FloatArithmetic(e, FloatOp::kAdd, type.lane(), {}, x);
-    });
+  // f32 sums in global memory flush subnormals, those in shared memory and of half types do not (PTX ISA 9.7.13.6).
+  const bool ftz = type.bits == 32 && semantics.space != Space::kShared;
+  Value* old_bits = UpdateLoop(e, address, type.total_bits(), semantics.ordering, [&](Value* old) {
+    return e.Bits(e.PerLane(type, {e.FromBits(old, type), operand}, [&](const std::vector<Value*>& x) {
+      return FloatArithmetic(e, FloatOp::kAdd, type.lane(), {.ftz = ftz}, x);
+    }));
   });
+  return e.FromBits(old_bits, type);
 }
 
 void Atomic(Emitter& e, bool returns) {

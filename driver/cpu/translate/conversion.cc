@@ -120,7 +120,8 @@ Value* ToTensorFloat(Emitter& e, Value* value, const Modifiers& m) {  // The low
 
 Value* FloatToFloat(Emitter& e, Value* value, Type to, Type from, const Modifiers& m) {
   if (to.kind == Kind::kTensorFloat) return ToTensorFloat(e, value, m);
-  if (m.ftz && from.bits == 32) value = FlushSubnormal(e, value, from);
+  // f16 has no flushed form: its subnormals are normal in f32.
+  if (m.ftz && (from.bits == 32 || from.kind == Kind::kBrainFloat)) value = FlushSubnormal(e, value, from);
   if (!m.integer.empty()) {
     value = RoundToInteger(e, WidenToFloat(e, value, from), m.integer);
     if (m.sat) value = Saturate(e, value);
@@ -142,13 +143,8 @@ Value* FloatToFloat(Emitter& e, Value* value, Type to, Type from, const Modifier
     Value* zero = llvm::ConstantFP::get(exact->getType(), 0);
     exact = e.b.CreateSelect(e.b.CreateFCmpOLE(exact, zero), zero, exact);
   }
-  if (m.ftz && to.bits == 32) {  // From f64: judged before rounding.
-    Value* magnitude = e.Call(llvm::Intrinsic::fabs, {exact});
-    Value* tiny = e.b.CreateFCmpOLT(magnitude, llvm::ConstantFP::get(exact->getType(), 0x1p-126));
-    Value* zero = e.Call(llvm::Intrinsic::copysign, {llvm::ConstantFP::get(exact->getType(), 0), exact});
-    exact = e.b.CreateSelect(tiny, zero, exact);
-  }
   Value* result = Narrow(e, exact, to, m.rounding);
+  if (m.ftz && to.bits == 32) result = FlushSubnormal(e, result, to);
   return m.satfinite ? ClampFinite(e, result, to) : result;
 }
 

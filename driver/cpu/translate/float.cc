@@ -77,8 +77,12 @@ void TestP(Emitter& e) {
   static constexpr struct {
     std::string_view name;
     llvm::FPClassTest classes;
-  } kTests[] = {{"finite", llvm::fcFinite},  {"infinite", llvm::fcInf},  {"number", ~llvm::fcNan},
-                {"notanumber", llvm::fcNan}, {"normal", llvm::fcNormal}, {"subnormal", llvm::fcSubnormal}};
+  } kTests[] = {{"finite", llvm::fcFinite},
+                {"infinite", llvm::fcInf},
+                {"number", ~llvm::fcNan},
+                {"notanumber", llvm::fcNan},
+                {"normal", llvm::fcNormal | llvm::fcZero},
+                {"subnormal", llvm::fcSubnormal}};
   llvm::FPClassTest classes = llvm::fcNone;
   for (const auto& test : kTests) {
     if (e.Take(test.name)) classes = test.classes;

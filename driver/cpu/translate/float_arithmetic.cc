@@ -68,8 +68,6 @@ Value* Relu(Emitter& e, Value* value) {  // max(value, 0); a NaN stays one.
   return e.b.CreateSelect(e.b.CreateFCmpOLE(value, zero), zero, value);
 }
 
-double SmallestNormal(Type lane) { return lane.bits == 16 && lane.kind == Kind::kFloat ? 0x1p-14 : 0x1p-126; }
-
 Value* F64(Emitter& e, FloatOp op, FloatMode mode, std::vector<Value*> x) {
   Value* result = nullptr;
   if (mode.rounding == Rounding::kNearest) {
@@ -131,16 +129,18 @@ Value* FloatArithmetic(Emitter& e, FloatOp op, Type lane, FloatMode mode, const 
   for (Value*& operand : x) operand = WidenToDouble(e, operand, lane);
   Value* exact = ToOdd(e, op, x);
   if (mode.rounding == Rounding::kDown) exact = FixZeroSum(e, op, x, exact);
-  Value* tiny = nullptr;
-  if (mode.ftz) {  // Judged before rounding, as the hardware does.
+  // The hardware judges f32 products before they are rounded, everything else after.
+  const bool flush_early = mode.ftz && lane.bits == 32 && (op == FloatOp::kMul || op == FloatOp::kFma);
+  if (flush_early) {
     Value* magnitude = e.Call(llvm::Intrinsic::fabs, {exact});
-    tiny = e.b.CreateFCmpOLT(magnitude, llvm::ConstantFP::get(e.b.getDoubleTy(), SmallestNormal(lane)));
+    Value* tiny = e.b.CreateFCmpOLT(magnitude, llvm::ConstantFP::get(e.b.getDoubleTy(), 0x1p-126));
     Value* zero = e.Call(llvm::Intrinsic::copysign, {llvm::ConstantFP::get(e.b.getDoubleTy(), 0), exact});
     exact = e.b.CreateSelect(tiny, zero, exact);
   }
   if (mode.sat) exact = Saturate(e, exact);
   if (mode.relu) exact = Relu(e, exact);
-  return Narrow(e, exact, lane, mode.rounding);
+  Value* result = Narrow(e, exact, lane, mode.rounding);
+  return mode.ftz && !flush_early ? FlushSubnormal(e, result, lane) : result;
 }
 
 void EmitFloatArithmetic(Emitter& e, FloatOp op, Type type, FloatMode mode) {
