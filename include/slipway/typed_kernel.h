@@ -35,7 +35,7 @@ struct ParamTraits {
   static constexpr size_t kSize = sizeof(P);
   static constexpr size_t kAlign = alignof(P);
   template <class A>
-  static constexpr bool kAccepts = requires(const A& a) {
+  static constexpr bool kAccepts = std::is_convertible_v<const A&, P>&& requires(const A& a) {
     P{a};
   };
   static ParamSpec Spec() { return {.kind = ParamKind::kScalar, .dtype = kDTypeOf<P>}; }
@@ -118,12 +118,12 @@ class TypedKernel {
     return TypedKernel(std::move(kernel));
   }
 
-  // Queues the kernel; see Kernel::Launch for errors and costs. Always inlined: what the caller writes down (the form of
-  // the configuration, literals) then costs nothing at run time, and only the launch itself is left.
+  // Queues the kernel; see Kernel::Launch for errors and costs. Always inlined: what the caller writes down (the form
+  // of the configuration, literals) then costs nothing at run time, and only the launch itself is left.
   template <class... Args>
   requires(sizeof...(Args) == sizeof...(Params) && (ArgumentFor<Params, Args> && ...))
-  [[gnu::always_inline]] absl::Status operator()(
-      const Stream& stream, const LaunchConfig& config, const Args&... args) const {
+      [[gnu::always_inline]] absl::Status
+      operator()(const Stream& stream, const LaunchConfig& config, const Args&... args) const {
     return Launch(std::index_sequence_for<Params...>(), stream, config, args...);
   }
 
