@@ -1,20 +1,16 @@
+// The driver that runs nothing. Its objects are numbers dressed as pointers; none is ever dereferenced.
 #include "slipway/null_driver.h"
 
 #include <atomic>
 #include <cstdio>
-#include <cstring>
-#include <mutex>
 #include <new>
-#include <unordered_set>
-#include <utility>
 #include <vector>
 
 #include "driver/result.h"
+#include "driver/table_lookup.h"
 
 namespace slipway {
 namespace {
-
-// ---- The null driver. Its objects are numbers dressed as pointers; none is ever dereferenced.
 
 constexpr int kDriverVersion = 13000;  // CUDA 13.0.
 constexpr size_t kTotalMemory = size_t{80} << 30;
@@ -212,16 +208,16 @@ struct Null {
     constexpr unsigned kMemoryTypeDevice = 2;  // CU_MEMORYTYPE_DEVICE.
     switch (attribute) {
       case CU_POINTER_ATTRIBUTE_CONTEXT:
-        std::memcpy(value, &kContext, sizeof(kContext));
+        *static_cast<CUcontext*>(value) = kContext;
         return CUDA_SUCCESS;
       case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
-        std::memcpy(value, &kMemoryTypeDevice, sizeof(kMemoryTypeDevice));
+        *static_cast<unsigned*>(value) = kMemoryTypeDevice;
         return CUDA_SUCCESS;
       case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
-        std::memcpy(value, &address, sizeof(address));
+        *static_cast<CUdeviceptr*>(value) = address;
         return CUDA_SUCCESS;
       case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
-        std::memset(value, 0, sizeof(int));
+        *static_cast<int*>(value) = 0;
         return CUDA_SUCCESS;
     }
     return CUDA_ERROR_INVALID_VALUE;
@@ -258,192 +254,25 @@ struct Null {
   }
 };
 
-DriverApi MakeNullTable() {
+DriverApi MakeTable() {
   DriverApi api;
-#define SLIPWAY_NULL_ENTRY(member, since, need, parameters) api.member = &Null::member;
-  SLIPWAY_DRIVER_FUNCTIONS(SLIPWAY_NULL_ENTRY)
-#undef SLIPWAY_NULL_ENTRY
+#define SLIPWAY_ENTRY(member, since, need, parameters) api.member = &Null::member;
+  SLIPWAY_DRIVER_FUNCTIONS(SLIPWAY_ENTRY)
+#undef SLIPWAY_ENTRY
   api.name = "null";
   return api;
 }
 
-CUresult FindEntry(const DriverApi& api, const char* symbol, int version, void** function,
-                   CUdriverProcAddressQueryResult* status) {
-  *function = nullptr;
-  CUdriverProcAddressQueryResult found = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
-#define SLIPWAY_FIND_ENTRY(member, since, need, parameters) \
-  if (std::strcmp(symbol, "cu" #member) == 0) {             \
-    if (version >= since) {                                 \
-      *function = reinterpret_cast<void*>(api.member);      \
-      found = CU_GET_PROC_ADDRESS_SUCCESS;                  \
-    } else {                                                \
-      found = CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT;   \
-    }                                                       \
-  }
-  SLIPWAY_DRIVER_FUNCTIONS(SLIPWAY_FIND_ENTRY)
-#undef SLIPWAY_FIND_ENTRY
-  if (status != nullptr) *status = found;
-  return *function != nullptr ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
-}
-
 CUresult Null::GetProcAddress(const char* symbol, void** function, int version, uint64_t,
                               CUdriverProcAddressQueryResult* status) {
-  return FindEntry(NullDriver(), symbol, version, function, status);
-}
-
-// ---- The recording driver: the null driver's entries, but for those that make, destroy or launch.
-
-struct Record {
-  std::mutex mutex;
-  std::vector<RecordedLaunch> launches;
-  int64_t retained_contexts = 0;
-  std::unordered_set<CUmodule> modules;
-  std::unordered_set<CUstream> streams;
-  std::unordered_set<CUevent> events;
-  std::unordered_set<CUdeviceptr> allocations;
-  std::unordered_set<void*> host_allocations;
-};
-
-Record& TheRecord() {
-  static auto* record = new Record;
-  return *record;
-}
-
-template <class Handle>
-CUresult Keep(std::unordered_set<Handle> Record::*live, Handle handle) {
-  std::lock_guard<std::mutex> lock(TheRecord().mutex);
-  (TheRecord().*live).insert(handle);
-  return CUDA_SUCCESS;
-}
-
-template <class Handle>
-CUresult Drop(std::unordered_set<Handle> Record::*live, Handle handle, CUresult otherwise = CUDA_ERROR_INVALID_HANDLE) {
-  std::lock_guard<std::mutex> lock(TheRecord().mutex);
-  return (TheRecord().*live).erase(handle) == 1 ? CUDA_SUCCESS : otherwise;
-}
-
-void CopyBuffer(void** extra, RecordedLaunch* launch) {
-  const void* bytes = nullptr;
-  size_t size = 0;
-  for (; *extra != kLaunchParamEnd; extra += 2) {
-    if (extra[0] == kLaunchParamBufferPointer) bytes = extra[1];
-    if (extra[0] == kLaunchParamBufferSize) size = *static_cast<const size_t*>(extra[1]);
-  }
-  const auto* begin = static_cast<const unsigned char*>(bytes);
-  launch->has_buffer = true;
-  launch->buffer.assign(begin, begin + size);
-}
-
-struct Recording {
-  static CUresult GetProcAddress(const char* symbol, void** function, int version, uint64_t,
-                                 CUdriverProcAddressQueryResult* status) {
-    return FindEntry(RecordingDriver(), symbol, version, function, status);
-  }
-  static CUresult DevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
-    std::lock_guard<std::mutex> lock(TheRecord().mutex);
-    ++TheRecord().retained_contexts;
-    return Null::DevicePrimaryCtxRetain(context, device);
-  }
-  static CUresult DevicePrimaryCtxRelease(CUdevice) {
-    std::lock_guard<std::mutex> lock(TheRecord().mutex);
-    if (TheRecord().retained_contexts == 0) return CUDA_ERROR_INVALID_CONTEXT;
-    --TheRecord().retained_contexts;
-    return CUDA_SUCCESS;
-  }
-  static CUresult ModuleLoadDataEx(CUmodule* module, const void*, unsigned, CUjit_option*, void**) {
-    return Keep(&Record::modules, *module = NewHandle<CUmodule>());
-  }
-  static CUresult ModuleUnload(CUmodule module) { return Drop(&Record::modules, module); }
-  static CUresult MemAlloc(CUdeviceptr* address, size_t bytes) {
-    const CUresult result = Null::MemAlloc(address, bytes);
-    return result == CUDA_SUCCESS ? Keep(&Record::allocations, *address) : result;
-  }
-  static CUresult MemFree(CUdeviceptr address) {
-    return address == 0 ? CUDA_SUCCESS : Drop(&Record::allocations, address, CUDA_ERROR_INVALID_VALUE);
-  }
-  static CUresult MemAllocAsync(CUdeviceptr* address, size_t bytes, CUstream) { return MemAlloc(address, bytes); }
-  static CUresult MemFreeAsync(CUdeviceptr address, CUstream) { return MemFree(address); }
-  static CUresult MemAllocHost(void** address, size_t bytes) {
-    const CUresult result = Null::MemAllocHost(address, bytes);
-    return result == CUDA_SUCCESS ? Keep(&Record::host_allocations, *address) : result;
-  }
-  static CUresult MemFreeHost(void* address) {
-    const CUresult result = Drop(&Record::host_allocations, address, CUDA_ERROR_INVALID_VALUE);
-    return result == CUDA_SUCCESS ? Null::MemFreeHost(address) : result;
-  }
-  static CUresult StreamCreateWithPriority(CUstream* stream, unsigned, int) {
-    return Keep(&Record::streams, *stream = NewHandle<CUstream>());
-  }
-  static CUresult StreamDestroy(CUstream stream) { return Drop(&Record::streams, stream); }
-  static CUresult EventCreate(CUevent* event, unsigned) { return Keep(&Record::events, *event = NewHandle<CUevent>()); }
-  static CUresult EventDestroy(CUevent event) { return Drop(&Record::events, event); }
-  static CUresult LaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
-                               unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream stream,
-                               void** params, void** extra) {
-    RecordedLaunch launch;
-    launch.function = function;
-    launch.grid = {grid_x, grid_y, grid_z};
-    launch.block = {block_x, block_y, block_z};
-    launch.shared_bytes = shared_bytes;
-    launch.stream = stream;
-    launch.params = params;
-    static_cast<void>(Null::CtxGetCurrent(&launch.context));
-    if (extra != nullptr) CopyBuffer(extra, &launch);
-    std::lock_guard<std::mutex> lock(TheRecord().mutex);
-    TheRecord().launches.push_back(std::move(launch));
-    return CUDA_SUCCESS;
-  }
-};
-
-DriverApi MakeRecordingTable() {
-  DriverApi api = NullDriver();
-  api.GetProcAddress = &Recording::GetProcAddress;
-  api.DevicePrimaryCtxRetain = &Recording::DevicePrimaryCtxRetain;
-  api.DevicePrimaryCtxRelease = &Recording::DevicePrimaryCtxRelease;
-  api.ModuleLoadDataEx = &Recording::ModuleLoadDataEx;
-  api.ModuleUnload = &Recording::ModuleUnload;
-  api.MemAlloc = &Recording::MemAlloc;
-  api.MemFree = &Recording::MemFree;
-  api.MemAllocAsync = &Recording::MemAllocAsync;
-  api.MemFreeAsync = &Recording::MemFreeAsync;
-  api.MemAllocHost = &Recording::MemAllocHost;
-  api.MemFreeHost = &Recording::MemFreeHost;
-  api.StreamCreateWithPriority = &Recording::StreamCreateWithPriority;
-  api.StreamDestroy = &Recording::StreamDestroy;
-  api.EventCreate = &Recording::EventCreate;
-  api.EventDestroy = &Recording::EventDestroy;
-  api.LaunchKernel = &Recording::LaunchKernel;
-  api.name = "recording";
-  return api;
+  return FindInTable(NullDriver(), symbol, version, function, status);
 }
 
 }  // namespace
 
 const DriverApi& NullDriver() {
-  static const DriverApi api = MakeNullTable();
+  static const DriverApi api = MakeTable();
   return api;
-}
-
-const DriverApi& RecordingDriver() {
-  static const DriverApi api = MakeRecordingTable();
-  return api;
-}
-
-std::vector<RecordedLaunch> TakeRecordedLaunches() {
-  std::lock_guard<std::mutex> lock(TheRecord().mutex);
-  return std::exchange(TheRecord().launches, {});
-}
-
-RecordedObjects CountRecordedObjects() {
-  Record& record = TheRecord();
-  std::lock_guard<std::mutex> lock(record.mutex);
-  const auto size = [](const auto& live) { return static_cast<int64_t>(live.size()); };
-  return {.retained_contexts = record.retained_contexts,
-          .modules = size(record.modules),
-          .streams = size(record.streams),
-          .events = size(record.events),
-          .allocations = size(record.allocations),
-          .host_allocations = size(record.host_allocations)};
 }
 
 }  // namespace slipway
