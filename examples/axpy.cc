@@ -1,4 +1,5 @@
-// A formula from a user: parsed, compiled on first use, evaluated over arrays. Then a mistake, as its author would see it.
+// A formula from a user: parsed, compiled on first use, evaluated over arrays. Then a mistake, as its author would see
+// it.
 #include <cstdio>
 #include <vector>
 
