@@ -139,8 +139,7 @@ class TypedKernel {
   template <size_t... I, class... Args>
   [[gnu::always_inline]] absl::Status Launch(std::index_sequence<I...>, const Stream& stream,
                                              const LaunchConfig& config, const Args&... args) const {
-    // With room to spare: a scalar before padding is stored as a whole word.
-    alignas(16) std::byte buffer[kBytes + 16];
+    alignas(16) std::byte buffer[kBytes == 0 ? 1 : kBytes];
     [[maybe_unused]] const ParamPlan* const plans = kernel_.params().data();
     // All arguments are packed and checked before the one branch; misfits are told apart afterwards.
     if (const Facts misfit = (Facts{0} | ... | Pack<I, Params>(plans, buffer, args)); misfit != 0) [[unlikely]] {
@@ -170,19 +169,13 @@ class TypedKernel {
       return plans[I].demand.Misfit(view.facts());
     } else {
       const P value{arg};
-      // Padding is zero, so that equal arguments make equal bytes. The next parameter is stored after this one and
-      // overwrites what the word reaches of it.
-      if constexpr (kOffsets[I] + sizeof(P) < kOffsets[I + 1] && !IsLast(I) && sizeof(P) < 8) {
-        uint64_t word = 0;
-        std::memcpy(&word, &value, sizeof(P));
-        std::memcpy(buffer + kOffsets[I], &word, 8);
-      } else {
-        std::memcpy(buffer + kOffsets[I], &value, sizeof(P));
-      }
+      std::memcpy(buffer + kOffsets[I], &value, sizeof(P));
+      // Padding is zero, so that equal arguments make equal bytes.
+      constexpr size_t kEnd = kOffsets[I] + sizeof(P);
+      if constexpr (kEnd < kOffsets[I + 1]) std::memset(buffer + kEnd, 0, kOffsets[I + 1] - kEnd);
       return 0;
     }
   }
-  static constexpr bool IsLast(size_t index) { return index + 1 == sizeof...(Params); }
 
   Kernel kernel_;
 };
