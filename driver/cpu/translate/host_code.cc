@@ -4,6 +4,7 @@
 
 #include "driver/cpu/translate/recover_addresses.h"
 #include "driver/cpu/translate/rounding.h"
+#include "driver/cpu/translate/tighten_thread_loop.h"
 #include "driver/status_macros.h"
 #include "llvm/ExecutionEngine/Orc/JITTargetMachineBuilder.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
@@ -15,6 +16,9 @@
 #include "llvm/Support/SmallVectorMemoryBuffer.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
+#include "llvm/Transforms/Scalar/LoopPassManager.h"
+#include "llvm/Transforms/Scalar/SimpleLoopUnswitch.h"
+#include "llvm/Transforms/Scalar/SimplifyCFG.h"
 
 namespace slipway::cpu {
 namespace {
@@ -59,6 +63,12 @@ void Optimize(llvm::Module& module, llvm::TargetMachine& machine) {
   // After registers have become values and device functions have been inlined.
   passes.registerPeepholeEPCallback(
       [](llvm::FunctionPassManager& manager, llvm::OptimizationLevel) { manager.addPass(RecoverAddressesPass()); });
+  passes.registerVectorizerStartEPCallback([](llvm::FunctionPassManager& manager, llvm::OptimizationLevel) {
+    manager.addPass(TightenThreadLoopPass());
+    manager.addPass(llvm::createFunctionToLoopPassAdaptor(llvm::SimpleLoopUnswitchPass(/*NonTrivial=*/true),
+                                                          /*UseMemorySSA=*/true));
+    manager.addPass(llvm::SimplifyCFGPass());
+  });
   passes.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(module, modules);
 }
 

@@ -5,6 +5,7 @@
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
+#include "llvm/IR/PatternMatch.h"
 
 namespace slipway::cpu {
 namespace {
@@ -54,6 +55,36 @@ Value* AsPointer(Value* base, llvm::Instruction* user) {
   return b.CreateIntToPtr(base, b.getPtrTy());
 }
 
+Value* Sum(llvm::IRBuilder<>& b, const std::vector<Value*>& values) {
+  Value* sum = values[0];
+  for (size_t i = 1; i < values.size(); ++i) sum = b.CreateAdd(sum, values[i]);
+  return sum;
+}
+
+// x for `x << shift` and `x * (1 << shift)`, else null.
+Value* Unscaled(Value* value, unsigned shift) {
+  using llvm::PatternMatch::m_Mul, llvm::PatternMatch::m_Shl, llvm::PatternMatch::m_SpecificInt,
+      llvm::PatternMatch::m_Value;
+  Value* x = nullptr;
+  if (llvm::PatternMatch::match(value, m_Shl(m_Value(x), m_SpecificInt(shift)))) return x;
+  if (llvm::PatternMatch::match(value, m_Mul(m_Value(x), m_SpecificInt(uint64_t{1} << shift)))) return x;
+  return nullptr;
+}
+
+// base + the sum of offsets. A scale that all of them share becomes the GEP's element size: the vectoriser recognises a
+// stride that it must compare with 1 only as a whole index.
+Value* Offset(llvm::IRBuilder<>& b, Value* base, const std::vector<Value*>& offsets) {
+  for (unsigned shift = 4; shift > 0; --shift) {
+    std::vector<Value*> indices;
+    for (Value* offset : offsets) {
+      if (Value* index = Unscaled(offset, shift)) indices.push_back(index);
+    }
+    if (indices.size() != offsets.size()) continue;
+    return b.CreateGEP(b.getIntNTy(8U << shift), base, Sum(b, indices));
+  }
+  return b.CreateGEP(b.getInt8Ty(), base, Sum(b, offsets));
+}
+
 bool Recover(llvm::IntToPtrInst* cast) {
   std::vector<Value*> summands = Summands(cast->getOperand(0));
   if (summands.size() < 2) {
@@ -69,16 +100,14 @@ bool Recover(llvm::IntToPtrInst* cast) {
   if (Rank(summands[base]) == 0) return false;
   Value* const pointer = AsPointer(summands[base], cast);
   llvm::IRBuilder<> b(cast);
-  Value* offset = nullptr;
-  Value* constant = nullptr;  // Last, so that neighbouring accesses share the rest.
+  std::vector<Value*> offsets;
+  std::vector<Value*> constants;  // Last, so that neighbouring accesses share the rest.
   for (size_t i = 0; i < summands.size(); ++i) {
-    if (i == base) continue;
-    Value*& part = llvm::isa<llvm::ConstantInt>(summands[i]) ? constant : offset;
-    part = part == nullptr ? summands[i] : b.CreateAdd(part, summands[i]);
+    if (i != base) (llvm::isa<llvm::ConstantInt>(summands[i]) ? constants : offsets).push_back(summands[i]);
   }
   Value* address = pointer;
-  if (offset != nullptr) address = b.CreateGEP(b.getInt8Ty(), address, offset);
-  if (constant != nullptr) address = b.CreateGEP(b.getInt8Ty(), address, constant);
+  if (!offsets.empty()) address = Offset(b, address, offsets);
+  if (!constants.empty()) address = b.CreateGEP(b.getInt8Ty(), address, Sum(b, constants));
   cast->replaceAllUsesWith(address);
   return true;
 }
