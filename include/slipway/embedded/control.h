@@ -87,7 +87,12 @@ inline Expr<uint32_t> GridSize(int dimension = 0) {
 // The elements 0 to n - 1, shared out over all threads of the launch, however many those are.
 template <IndexLike E>
 LoopRange GridStride(const E& n) {
-  return {GlobalIndex(), internal::Bound(n), Cast<int64_t>(GridSize()) * Cast<int64_t>(BlockSize())};
+  const Expr<int64_t> first = GlobalIndex(), end = internal::Bound(n);
+  // In statements of their own: C++ leaves the order of a product's factors to the compiler, and kernels should not
+  // depend on it.
+  const Expr<int64_t> blocks = Cast<int64_t>(GridSize());
+  const Expr<int64_t> threads = Cast<int64_t>(BlockSize());
+  return {first, end, blocks * threads};
 }
 
 // The body takes the loop's value, as a Var<int64_t> (a copy of its own) or an Expr<int64_t>.
