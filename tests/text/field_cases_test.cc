@@ -1,5 +1,7 @@
 // What users of libraries like this one ran into, as far as formulas and views go. Each case has run-time values,
 // numbers and constants, because libraries tend to get one of the three right.
+#include <array>
+#include <clocale>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -276,6 +278,27 @@ TEST_F(FieldCaseTest, Overlap) {
   EXPECT_THAT(ErrorOf(Elementwise::Parse("z = x + 1").value().Into(stream_, later, earlier)), HasSubstr("overlaps"));
   ASSERT_TRUE(sum.Into(stream_, line, line, line).ok());
   EXPECT_EQ(Values(line)[4095], 8190);
+}
+
+// FC-20: parameters past 4,096 bytes. Strides that cannot be collapsed make each array 56 bytes.
+TEST_F(FieldCaseTest, ManyArrays) {
+  const std::array<int64_t, 3> shape = {2, 3, 4}, strides = {40, 12, 2};
+  for (const int arrays : {70, 73, 74, 128}) {
+    std::string text = "z = x0";
+    std::vector<Array<int32_t, 1>> memory;
+    std::vector<ArrayView<int32_t, 3>> views;
+    for (int k = 0; k < arrays; ++k) {
+      if (k > 0) text += " + x" + std::to_string(k);
+      memory.push_back(From(std::vector<int32_t>(80, k)));
+      views.push_back(ArrayView<int32_t, 3>(device_, memory.back().data(), shape, strides));
+    }
+    const std::vector<Arg> args(views.begin(), views.end());
+    const Elementwise sum = Elementwise::Parse(text).value();
+    const auto outputs = sum.Evaluate(stream_, absl::MakeConstSpan(args));
+    ASSERT_TRUE(outputs.ok()) << outputs.status();
+    EXPECT_THAT(Values<int32_t>((*outputs)[0]), Each(arrays * (arrays - 1) / 2));
+    EXPECT_EQ(sum.Inspect()[0].signature[1].rank, 3);
+  }
 }
 
 }  // namespace
