@@ -151,6 +151,17 @@ void RunDynamic(const Bench& bench, int64_t iterations) {
   static const Kernel kernel = LoadKernel(bench.device, typename Case::Types()).kernel();
   for (int64_t i = 0; i < iterations; ++i) {
     const ArgumentSet& set = bench.sets[i % kSets];
+    const absl::Status status = std::apply(
+        [&](const auto&... args) { return kernel(bench.stream, ForSize(set.size), args...); }, Case::Arguments(set));
+    Require(status.ok());
+  }
+}
+
+template <class Case>
+void RunList(const Bench& bench, int64_t iterations) {
+  static const Kernel kernel = LoadKernel(bench.device, typename Case::Types()).kernel();
+  for (int64_t i = 0; i < iterations; ++i) {
+    const ArgumentSet& set = bench.sets[i % kSets];
     const absl::Status status =
         std::apply([&](const auto&... args) { return kernel.Launch(bench.stream, ForSize(set.size), {args...}); },
                    Case::Arguments(set));
@@ -210,6 +221,12 @@ const std::vector<LaunchCase>& AllLaunchCases() {
       {"dynamic", "3x1d+s", RunDynamic<Case3x1dS>},
       {"dynamic", "3x2d", RunDynamic<Case3x2d>},
       {"dynamic", "8x3d", RunDynamic<Case8x3d>},
+      {"list", "0", RunList<Case0>},
+      {"list", "4s", RunList<Case4s>},
+      {"list", "3x1d", RunList<Case3x1d>},
+      {"list", "3x1d+s", RunList<Case3x1dS>},
+      {"list", "3x2d", RunList<Case3x2d>},
+      {"list", "8x3d", RunList<Case8x3d>},
   };
   return *cases;
 }

@@ -3,7 +3,8 @@
 //
 //   path   bare      hand-written packing into a launch buffer and the driver's call, nothing checked
 //          typed     TypedKernel: everything checked that Slipway checks
-//          dynamic   Kernel::Launch with a list of Args: the signature is only known at run time
+//          dynamic   Kernel called with arguments: its signature is only known at run time
+//          list      Kernel::Launch with a list of Args: both are only known at run time
 //   case   0, 4s (four scalars), 3x1d (three strided arrays of rank 1), 3x1d+s, 3x2d, 8x3d
 //
 // Arguments come from memory that the compiler knows nothing about and change from launch to launch, so that no packing

@@ -29,22 +29,26 @@ template <uint32_t kMaxBytes>
     if (param->demand.Misfit(arg->facts()) != 0) [[unlikely]]
       return Mismatch(kernel, args);
     std::byte* to = buffer + param->offset;
-    uint32_t pairs = param->pairs;
+    const uint32_t pairs = param->pairs;
     if (pairs == 0) {
       std::memcpy(to, arg->scalar(), 8);
       continue;
     }
     const void* source = arg->is_scalar() ? arg->scalar() : arg->struct_address();
     auto* from = static_cast<const std::byte*>(source);
-    if (pairs == 2) {  // Arrays of rank 1: the most frequent ones.
-      std::memcpy(to, from, 32);
-      continue;
+    switch (pairs) {
+      case 2:  // Arrays of rank 1 to 3, the most frequent ones.
+        std::memcpy(to, from, 32);
+        break;
+      case 3:
+        std::memcpy(to, from, 48);
+        break;
+      case 4:
+        std::memcpy(to, from, 64);
+        break;
+      default:
+        for (uint32_t i = 0; i < pairs; ++i) std::memcpy(to + 16 * i, from + 16 * i, 16);
     }
-    do {
-      std::memcpy(to, from, 16);
-      to += 16;
-      from += 16;
-    } while (--pairs != 0);
   }
   return internal::Submit(kernel, stream, config, buffer, kernel.buffer_size());
 }

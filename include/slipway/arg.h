@@ -8,6 +8,7 @@
 #ifndef SLIPWAY_ARG_H_
 #define SLIPWAY_ARG_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -77,6 +78,43 @@ struct NamedArg {
   Arg arg;
 };
 
+namespace internal {
+
+// How an argument whose C++ type is known where a kernel is called lies in memory: kBytes bytes, copied whole. Not
+// defined for arguments whose dtype or rank is only known at run time.
+template <class A>
+struct StaticArg {};
+
+template <Element T>
+struct StaticArg<T> {
+  // Zero-extended to whole words, and as in ParamPlan a complex64 to two, so that the padding behind it becomes zero.
+  static constexpr size_t kBytes = sizeof(T) <= 8 && kDTypeOf<T> != DType::kComplex64 ? 8 : 16;
+  static Facts FactsOf(const T&) { return facts::OfScalar(kDTypeOf<T>); }
+  static void Copy(std::byte* to, const T& value) {
+    uint64_t words[kBytes / 8] = {};
+    std::memcpy(words, &value, sizeof(T));
+    std::memcpy(to, words, kBytes);
+  }
+};
+
+template <class T, int N, Layout L>
+struct StaticArg<ArrayView<T, N, L>> {
+  static constexpr size_t kBytes = 8 * (1 + 2 * N);
+  static Facts FactsOf(const ArrayView<T, N, L>& view) { return view.facts(); }
+  static void Copy(std::byte* to, const ArrayView<T, N, L>& view) {
+    std::memcpy(to, static_cast<const void*>(&view), kBytes);
+  }
+};
+
+template <class T, int N>
+struct StaticArg<Array<T, N>> : StaticArg<ArrayView<T, N>> {};
+
+template <class A>
+concept HasStaticArg = requires {
+  StaticArg<A>::kBytes;
+};
+
+}  // namespace internal
 }  // namespace slipway
 
 #endif  // SLIPWAY_ARG_H_

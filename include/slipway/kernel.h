@@ -7,11 +7,13 @@
 #ifndef SLIPWAY_KERNEL_H_
 #define SLIPWAY_KERNEL_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -91,6 +93,12 @@ class Kernel {
   absl::Status Launch(const Stream& stream, const LaunchConfig& config, std::initializer_list<Arg> args) const {
     return Launch(stream, config, absl::MakeConstSpan(args.begin(), args.size()));
   }
+  // The same, written as a call: saxpy(stream, ForSize(n), y, x, 2.0f). Where the C++ types of all arguments tell dtype
+  // and rank, checking and copying each is a few straight instructions and no list of Args is made; always inlined.
+  template <class... Args>
+  requires(std::is_convertible_v<const Args&, Arg>&&...) [[gnu::always_inline]] absl::Status operator()(
+      const Stream& stream, const LaunchConfig& config, const Args&... args) const;
+
   // The same by parameter names, in any order, each exactly once. Looks every name up, so it costs more.
   absl::Status LaunchByName(const Stream& stream, const LaunchConfig& config, absl::Span<const NamedArg> args) const;
   absl::Status LaunchByName(const Stream& stream, const LaunchConfig& config,
@@ -183,6 +191,35 @@ inline bool Fits(const LaunchPlan& plan, const Dim3& grid, const Dim3& block) {
 }
 
 }  // namespace internal
+template <class... Args>
+requires(std::is_convertible_v<const Args&, Arg>&&...)
+    [[gnu::always_inline]] inline absl::Status Kernel::operator()(const Stream& stream, const LaunchConfig& config,
+                                                                  const Args&... args) const {
+  if constexpr ((internal::HasStaticArg<Args> && ...)) {
+    // What arguments that fit can need: each with padding in front. Copies start at offsets below that, and the last
+    // may be a strided struct where a contiguous one is wanted.
+    constexpr size_t kBytes = (size_t{0} + ... + (internal::StaticArg<Args>::kBytes + 8));
+    constexpr size_t kSlack = std::max({size_t{16}, internal::StaticArg<Args>::kBytes...});
+    alignas(16) std::byte buffer[kBytes + kSlack];
+    const State& state = *state_;
+    if (state.num_params == sizeof...(Args) && state.buffer_size <= kBytes) [[likely]] {
+      [[maybe_unused]] const ParamPlan* param = state.params.data();
+      [[maybe_unused]] const auto pack = [&](const auto& arg) {
+        using Source = internal::StaticArg<std::remove_cvref_t<decltype(arg)>>;
+        const ParamPlan& plan = *param++;
+        Source::Copy(buffer + plan.offset, arg);
+        return plan.demand.Misfit(Source::FactsOf(arg));
+      };
+      // In order: what a copy reaches beyond its parameter is padding, or is overwritten by the next.
+      Facts misfit = 0;
+      ((misfit |= pack(args)), ...);
+      if (misfit == 0) [[likely]]
+        return internal::Submit(*this, stream, config, buffer, state.buffer_size);
+    }
+  }
+  return Launch(stream, config, {Arg(args)...});  // Also says what is wrong.
+}
+
 }  // namespace slipway
 
 #endif  // SLIPWAY_KERNEL_H_

@@ -38,7 +38,7 @@ struct ParamTraits {
   static constexpr bool kAccepts = std::is_convertible_v<const A&, P>&& requires(const A& a) {
     P{a};
   };
-  static ParamSpec Spec() { return {.kind = ParamKind::kScalar, .dtype = kDTypeOf<P>}; }
+  static ParamSpec Spec() { return {.name = {}, .kind = ParamKind::kScalar, .dtype = kDTypeOf<P>}; }
 };
 
 // An array takes an Array or a view of the same element type (const may be added) and rank. A contiguous parameter
@@ -59,7 +59,12 @@ struct ParamTraits<ArrayView<T, N, L>> {
   template <class A>
   static constexpr bool kAccepts = Match<A>::value;
   static ParamSpec Spec() {
-    return {.kind = ParamKind::kArray, .dtype = kDTypeOf<T>, .rank = N, .layout = L, .read_only = std::is_const_v<T>};
+    return {.name = {},
+            .kind = ParamKind::kArray,
+            .dtype = kDTypeOf<T>,
+            .rank = N,
+            .layout = L,
+            .read_only = std::is_const_v<T>};
   }
 };
 

@@ -50,6 +50,8 @@ TEST(AllocationTest, LaunchesDoNotAllocate) {
   const AnyArray any = x;
   bool ok = true;
   EXPECT_EQ(AllocationsOf([&](int i) { ok &= typed(stream, ForSize(i), x, y, 1.0f * i).ok(); }), 0);
+  EXPECT_EQ(AllocationsOf([&](int i) { ok &= kernel(stream, ForSize(i), x, y, 1.0f * i).ok(); }), 0);
+  EXPECT_EQ(AllocationsOf([&](int i) { ok &= kernel(stream, ForSize(i), any, y, 1.0f * i).ok(); }), 0);
   EXPECT_EQ(AllocationsOf([&](int i) { ok &= kernel.Launch(stream, ForSize(i), {any, y, 1.0f * i}).ok(); }), 0);
   EXPECT_EQ(AllocationsOf([&](int i) {
               ok &= kernel.Launch(default_stream, {.grid = {7}, .block = {32}}, {x, y.view(), 1.0f * i}).ok();

@@ -158,6 +158,29 @@ TEST_F(LaunchTest, ByName) {
                 "argument 'a' (#3): a int32 scalar was given");
 }
 
+TEST_F(LaunchTest, CallsAreLaunches) {
+  const AnyArray any = x_;
+  ASSERT_TRUE(kernel_(stream_, ForSize(1000), y_, x_, 2.0f).ok());
+  ASSERT_TRUE(kernel_(stream_, ForSize(1000), y_, any, 2.0f).ok());
+  ASSERT_TRUE(kernel_(stream_, ForSize(1000), any.view().As<float, 1>().value(), any.view(), 2.0f).ok());
+  ASSERT_TRUE(Saxpy(ForSize(1000)).ok());
+  const auto launches = TakeRecordedLaunches();
+  ASSERT_THAT(launches, SizeIs(4));
+  EXPECT_EQ(launches[0].buffer, launches[3].buffer);
+  EXPECT_EQ(launches[1].buffer, launches[3].buffer);
+  EXPECT_EQ(launches[0].grid, launches[3].grid);
+  // Whatever does not fit is refused in the words of Launch, before anything is read or written past its end.
+  ExpectRefused(kernel_(stream_, ForSize(10), y_, x_), "2 arguments were given and 3 are wanted");
+  ExpectRefused(kernel_(stream_, ForSize(10)), "0 arguments were given");
+  ExpectRefused(kernel_(stream_, ForSize(10), 1.0f, 2.0f, 3.0f), "argument 'y' (#1): a float32 scalar was given");
+  ExpectRefused(kernel_(stream_, ForSize(10), y_, x_, 2.0), "argument 'a' (#3): a float64 scalar was given");
+  const auto cube = Array<float, 3>::Empty(device_, {2, 2, 2}).value();
+  ExpectRefused(kernel_(stream_, ForSize(10), y_, x_, cube), "argument 'a' (#3): a float32 array of rank 3 was given");
+  ExpectRefused(kernel_(stream_, ForSize(10), cube, cube, cube), "argument 'y' (#1): a float32 array of rank 3");
+  ExpectRefused(kernel_(stream_, ForSize(-1), y_, x_, 2.0f), "the size -1 is negative");
+  ExpectRefused(kernel_(stream_, LaunchConfig{.grid = {1}, .block = {2000}}, y_, x_, 2.0f), "block.x is 2000");
+}
+
 TEST_F(LaunchTest, PromisesOfSpecialisations) {
   const auto load = [&](Layout layout, IndexWidth index) {
     return Kernel::Load(device_, EmptyKernel({ArrayParam(DType::kFloat32, 1, layout, false, index)})).value();

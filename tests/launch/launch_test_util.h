@@ -31,10 +31,11 @@ inline CompiledKernel EmptyKernel(Signature signature, const std::string& name =
   return {name, std::move(signature), std::move(inspection)};
 }
 
-inline ParamSpec ScalarParam(DType dtype) { return {.kind = ParamKind::kScalar, .dtype = dtype}; }
+inline ParamSpec ScalarParam(DType dtype) { return {.name = {}, .kind = ParamKind::kScalar, .dtype = dtype}; }
 inline ParamSpec ArrayParam(DType dtype, int rank, Layout layout = Layout::kStrided, bool read_only = false,
                             IndexWidth index = IndexWidth::kIndex64) {
-  return {.kind = ParamKind::kArray,
+  return {.name = {},
+          .kind = ParamKind::kArray,
           .dtype = dtype,
           .rank = rank,
           .layout = layout,

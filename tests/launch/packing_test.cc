@@ -217,10 +217,12 @@ class TypedPackingTest : public PackingTest {
     const absl::Status status = (*kernel)(stream_, LaunchConfig{.grid = {5}, .block = {64}}, values...);
     ASSERT_TRUE(status.ok()) << status;
     ASSERT_TRUE(kernel->kernel().Launch(stream_, LaunchConfig{.grid = {5}, .block = {64}}, {values...}).ok());
+    ASSERT_TRUE(kernel->kernel()(stream_, LaunchConfig{.grid = {5}, .block = {64}}, values...).ok());
     const std::vector<RecordedLaunch> launches = TakeRecordedLaunches();
-    ASSERT_EQ(launches.size(), 2u);
-    ASSERT_EQ(launches[0].buffer, reference) << Describe(kernel->kernel().signature());
-    ASSERT_EQ(launches[1].buffer, reference);
+    ASSERT_EQ(launches.size(), 3u);
+    for (const RecordedLaunch& launch : launches) {
+      ASSERT_EQ(launch.buffer, reference) << Describe(kernel->kernel().signature());
+    }
     ASSERT_EQ(launches[0].function, kernel->kernel().plan().function);
     ASSERT_EQ(launches[0].grid, (std::array<uint32_t, 3>{5, 1, 1}));
     ASSERT_EQ(launches[0].block, (std::array<uint32_t, 3>{64, 1, 1}));
