@@ -47,9 +47,7 @@ std::vector<DType> OperandTypes(const OpCase& c) {
   return types;
 }
 
-namespace {
-
-// The result type is known once the operator has been applied, but parameters come first: so the body is made twice.
+// A kernel's parameters come before its body, so the operator is tried once to see what it gives.
 DType ResultType(const OpCase& c) {
   Builder b("probe");
   std::vector<ValueId> operands;
@@ -59,25 +57,32 @@ DType ResultType(const OpCase& c) {
   return b.TypeOf(b.Apply(c.op, operands));
 }
 
-}  // namespace
+absl::StatusOr<ir::Kernel> OpKernel(const OpCase& c) {
+  // No position is constant; the one "constant" makes out[i * 1 + 0].
+  return ConstantsKernel(c, -1, {0});
+}
 
-absl::StatusOr<ir::Kernel> OpKernel(const OpCase& c, const std::vector<uint64_t>& constants) {
+absl::StatusOr<ir::Kernel> ConstantsKernel(const OpCase& c, int position, const std::vector<uint64_t>& constants) {
   Builder b(CaseName(c));
   const ParamId out = b.AddArray({.name = "out", .dtype = ResultType(c), .rank = 1});
   const std::vector<DType> types = OperandTypes(c);
   std::vector<ParamId> inputs(types.size());
-  auto is_constant = [&](size_t k) { return k < constants.size() && constants[k] != kNoConstant; };
   for (size_t k = 0; k < types.size(); ++k) {
-    if (is_constant(k)) continue;
+    if (static_cast<int>(k) == position) continue;
     inputs[k] = b.AddArray({.name = std::string(1, 'a' + k), .dtype = types[k], .rank = 1, .read_only = true});
   }
   const ValueId i = b.GlobalIndex(DType::kInt64);
-  b.BeginIf(b.Apply(Op::kLt, {i, b.Shape(out, 0)}));
-  std::vector<ValueId> operands;
+  b.BeginIf(b.Apply(Op::kLt, {i, b.Shape(inputs[position == 0 ? 1 : 0], 0)}));
+  std::vector<ValueId> operands(types.size());
   for (size_t k = 0; k < types.size(); ++k) {
-    operands.push_back(is_constant(k) ? b.Constant(types[k], constants[k]) : b.Load(inputs[k], {i}));
+    if (static_cast<int>(k) != position) operands[k] = b.Load(inputs[k], {i});
   }
-  b.Store(out, {i}, b.Apply(c.op, operands));
+  const ValueId row = b.Apply(Op::kMul, {i, b.Literal(static_cast<int64_t>(constants.size()))});
+  for (size_t k = 0; k < constants.size(); ++k) {
+    if (position >= 0) operands[position] = b.Constant(types[position], constants[k]);
+    const ValueId at = b.Apply(Op::kAdd, {row, b.Literal(static_cast<int64_t>(k))});
+    b.Store(out, {at}, b.Apply(c.op, operands));
+  }
   b.EndIf();
   return std::move(b).Finish();
 }

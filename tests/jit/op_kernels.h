@@ -24,11 +24,16 @@ std::string CaseName(const OpCase& c);
 // The types of the operands of a case: T, but for the bool of a select and the uint32 count of a shift.
 std::vector<DType> OperandTypes(const OpCase& c);
 
+// The type of the result.
+DType ResultType(const OpCase& c);
+
 // out[i] = op(a[i], b[i], ...) for i < out.shape(0); parameters out, then "a", "b", "c" as many as there are operands,
-// 1-D and strided. Where `constants` gives bits for an operand (not kNone), that operand is a constant and not a
-// parameter.
-inline constexpr uint64_t kNoConstant = 0xdeadbeefdeadbeef;
-absl::StatusOr<ir::Kernel> OpKernel(const OpCase& c, const std::vector<uint64_t>& constants = {});
+// 1-D and strided.
+absl::StatusOr<ir::Kernel> OpKernel(const OpCase& c);
+
+// out[i * n + k] = op with operand `position` the k-th of n `constants` and the others a[i], b[i], ...; i runs over the
+// first input's extent. Parameters as in OpKernel, without the operand at `position`.
+absl::StatusOr<ir::Kernel> ConstantsKernel(const OpCase& c, int position, const std::vector<uint64_t>& constants);
 
 // out[i] = in[i] cast.
 absl::StatusOr<ir::Kernel> CastKernel(DType from, DType to);
