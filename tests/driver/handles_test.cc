@@ -43,6 +43,32 @@ constexpr char kPtx[] = R"(
 }
 )";
 
+// Stores 7 when it has counted to `rounds`.
+constexpr char kSlowPtx[] = R"(
+.version 6.3
+.target sm_70
+.address_size 64
+
+.visible .entry store_seven_late(.param .u64 out, .param .u32 rounds)
+{
+  .reg .pred %p<2>;
+  .reg .b32 %r<5>;
+  .reg .b64 %rd<3>;
+  ld.param.u64 %rd1, [out];
+  ld.param.u32 %r1, [rounds];
+  cvta.to.global.u64 %rd2, %rd1;
+  mov.u32 %r2, 0;
+LOOP:
+  ld.volatile.global.u32 %r3, [%rd2];
+  add.u32 %r2, %r2, 1;
+  setp.lt.u32 %p1, %r2, %r1;
+  @%p1 bra LOOP;
+  mov.u32 %r4, 7;
+  st.global.u32 [%rd2], %r4;
+  ret;
+}
+)";
+
 std::string Message(const absl::Status& status) { return std::string(status.message()); }
 
 // A driver to run the tests on, printed by its name.
@@ -60,6 +86,7 @@ const DriverApi* Registered(const char* name) {
 
 // Drivers that really run kernels.
 std::vector<Backend> ComputingDrivers() {
+  setenv("SLIPWAY_CPU_DEVICES", "2", /*overwrite=*/0);  // The second one's context is what a test needs.
   std::vector<Backend> drivers;
   for (const char* name : {"cpu", "cuda"}) {
     if (const DriverApi* api = Registered(name)) drivers.push_back({api});
@@ -238,6 +265,37 @@ TEST_P(HandlesTest, TheCallersContextIsPutBack) {
     EXPECT_EQ(Current(api), device_.context());
   }
   EXPECT_EQ(Current(api), nullptr);
+
+  // A context of somebody else's: another device's where the driver has one, any number where it is not looked at.
+  const absl::StatusOr<Device> other = Device::Open(api, 1);
+  if (!other.ok() && computes_) return;
+  const CUcontext foreign = other.ok() ? other->context() : reinterpret_cast<CUcontext>(0xf0e);
+  ASSERT_EQ(api.CtxPushCurrent(foreign), CUDA_SUCCESS);
+  use_everything();
+  EXPECT_EQ(Current(api), foreign);
+  CUcontext popped = nullptr;
+  EXPECT_EQ(api.CtxPopCurrent(&popped), CUDA_SUCCESS);
+  EXPECT_EQ(popped, foreign);
+  EXPECT_EQ(Current(api), nullptr);
+}
+
+TEST_P(HandlesTest, ThreadsMayMakeAndDropHandlesOfOneDevice) {
+  const DeviceMemory shared = DeviceMemory::Allocate(device_, 64).value();
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 8; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 20; ++i) {
+        const Stream stream = device_.CreateStream().value();
+        const Event event = Event::Create(device_).value();
+        const DeviceMemory memory = DeviceMemory::Allocate(device_, 64).value();
+        EXPECT_NE(memory.address(), shared.address());
+        EXPECT_TRUE(event.Record(stream).ok());
+        EXPECT_TRUE(stream.Wait(event).ok());
+        EXPECT_TRUE(stream.Synchronize().ok());
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
 }
 
 TEST_P(HandlesTest, HandlesKeepTheirDeviceOpen) {
@@ -267,6 +325,33 @@ TEST_P(ComputingTest, PtxThatDoesNotParseIsRefused) {
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(Message(status),
               AllOf(StartsWith("cannot load the PTX on " + device_.Describe() + ": CUDA_ERROR_"), HasSubstr("bogus")));
+}
+
+TEST_P(ComputingTest, HandlesMayGoWhileTheirWorkIsQueued) {
+  const DeviceMemory memory = DeviceMemory::Allocate(device_, 4).value();
+  const int zero = 0;
+  ASSERT_TRUE(memory.CopyFromHost(&zero, sizeof(zero)).ok());
+  {
+    const Module module = Module::LoadPtx(device_, kSlowPtx).value();
+    const CUfunction function = module.GetFunction("store_seven_late").value();
+    const Stream stream = device_.CreateStream().value();
+    CUdeviceptr out = memory.address();
+    uint32_t rounds = 3000000;
+    void* params[] = {&out, &rounds};
+    ASSERT_EQ(device_.api().LaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream.handle(), params, nullptr),
+              CUDA_SUCCESS);
+  }
+  ASSERT_TRUE(device_.Synchronize().ok());
+  int value = -1;
+  ASSERT_TRUE(memory.CopyToHost(&value, sizeof(value)).ok());
+  EXPECT_EQ(value, 7);
+}
+
+TEST_P(ComputingTest, AFailedLookUpLeavesNoErrorBehind) {
+  const Module module = Module::LoadPtx(device_, kPtx).value();
+  EXPECT_FALSE(module.GetFunction("store_eight").ok());
+  EXPECT_TRUE(module.GetFunction("store_seven").ok());
+  EXPECT_TRUE(device_.Synchronize().ok());
 }
 
 TEST_P(ComputingTest, AKernelThatTheModuleLacks) {
