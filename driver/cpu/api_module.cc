@@ -1,7 +1,6 @@
 // Loading PTX, and finding kernels and variables in it.
 #include <cstring>
 #include <mutex>
-#include <shared_mutex>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -66,7 +65,7 @@ absl::Status CheckKernels(const Program& program) {
 
 absl::Status Load(Module& module) {
   Runtime& runtime = Runtime::Get();
-  std::shared_lock<std::shared_mutex> loading(runtime.loading);
+  LoadGate::Loading loading(runtime.load_gate);
   ProgramOptions options;
   options.sm = runtime.settings.sm;
   options.max_isa = kMaxPtxIsa;

@@ -28,8 +28,9 @@ void Fill(std::byte* to, uint32_t value, uint32_t width, size_t count) {
 
 // Once for a context, because every later call fails, too.
 void LogFault(const Op& op, const Fault& fault, uint64_t first, uint64_t last) {
-  std::string what = fault.address != 0 ? absl::StrCat("illegal access at 0x", absl::Hex(fault.address))
-                                        : std::string("a trap or an illegal instruction");
+  std::string what = fault.result == CUDA_ERROR_ILLEGAL_ADDRESS
+                         ? absl::StrCat("illegal access at 0x", absl::Hex(fault.address))
+                         : std::string("a trap or an illegal instruction");
   LogWarning(absl::StrCat("cpu device: ", what, " in kernel ", op.function->kernel->name, ", blocks ", first, " to ",
                           last - 1, "; every later call on its context fails"));
 }

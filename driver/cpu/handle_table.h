@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <shared_mutex>
 #include <utility>
 #include <vector>
 
@@ -20,7 +19,7 @@ template <typename Object, typename Handle, uint64_t kTag>
 class HandleTable {
  public:
   Handle Add(std::shared_ptr<Object> object) {
-    std::unique_lock<std::shared_mutex> lock(mutex_);
+    std::lock_guard<std::mutex> lock(mutex_);
     // Not a canonical x86-64 or AArch64 address: a program that follows it faults instead of reading something.
     uint64_t handle = (uint64_t{0x5C00} << 48) | (kTag << 44) | (++last_ << 4);
     objects_.emplace(handle, std::move(object));
@@ -29,14 +28,14 @@ class HandleTable {
 
   // Null if `handle` names nothing alive.
   std::shared_ptr<Object> Find(Handle handle) const {
-    std::shared_lock<std::shared_mutex> lock(mutex_);
+    std::lock_guard<std::mutex> lock(mutex_);
     auto found = objects_.find(reinterpret_cast<uint64_t>(handle));
     return found == objects_.end() ? nullptr : found->second;
   }
 
   // Takes it out; null if `handle` names nothing alive. The object dies outside the lock, with its last holder.
   std::shared_ptr<Object> Remove(Handle handle) {
-    std::unique_lock<std::shared_mutex> lock(mutex_);
+    std::lock_guard<std::mutex> lock(mutex_);
     auto found = objects_.find(reinterpret_cast<uint64_t>(handle));
     if (found == objects_.end()) return nullptr;
     std::shared_ptr<Object> object = std::move(found->second);
@@ -47,7 +46,7 @@ class HandleTable {
   // Takes out every object for which `belongs(object)` holds.
   template <typename Predicate>
   std::vector<std::shared_ptr<Object>> RemoveIf(Predicate belongs) {
-    std::unique_lock<std::shared_mutex> lock(mutex_);
+    std::lock_guard<std::mutex> lock(mutex_);
     std::vector<std::shared_ptr<Object>> removed;
     for (auto entry = objects_.begin(); entry != objects_.end();) {
       auto current = entry++;
@@ -59,15 +58,16 @@ class HandleTable {
   }
 
   size_t size() const {
-    std::shared_lock<std::shared_mutex> lock(mutex_);
+    std::lock_guard<std::mutex> lock(mutex_);
     return objects_.size();
   }
 
-  // Held across fork(), so that the child's copy is whole.
-  std::shared_mutex& mutex_for_fork() { return mutex_; }
+  // Held across fork(), so that the child's copy is whole. (A read-write lock cannot be: glibc's remembers the thread
+  // that holds it, and in the child that thread has another number.)
+  std::mutex& mutex_for_fork() { return mutex_; }
 
  private:
-  mutable std::shared_mutex mutex_;
+  mutable std::mutex mutex_;
   uint64_t last_ = 0;
   absl::flat_hash_map<uint64_t, std::shared_ptr<Object>> objects_;
 };

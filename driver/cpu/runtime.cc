@@ -13,7 +13,7 @@ std::atomic<bool> initialized{false};
 // child's copy is whole, and it can give the locks back.
 void BeforeFork() {
   Runtime& runtime = Runtime::Get();
-  runtime.loading.lock();
+  runtime.load_gate.LockForFork();
   for (PrimaryContext& primary : runtime.primary) primary.mutex.lock();
   Engine::Get().BeforeFork();
   runtime.contexts.mutex_for_fork().lock();
@@ -35,7 +35,7 @@ void UnlockTables(Runtime& runtime) {
 
 void UnlockOuter(Runtime& runtime) {
   for (PrimaryContext& primary : runtime.primary) primary.mutex.unlock();
-  runtime.loading.unlock();
+  runtime.load_gate.UnlockAfterFork();
 }
 
 void AfterForkInParent() {
@@ -53,6 +53,22 @@ void AfterForkInChild() {
 }
 
 }  // namespace
+
+LoadGate::Loading::Loading(LoadGate& gate) : gate_(gate) {
+  std::lock_guard<std::mutex> lock(gate.mutex_);
+  ++gate.loading_;
+}
+
+LoadGate::Loading::~Loading() {
+  std::lock_guard<std::mutex> lock(gate_.mutex_);
+  if (--gate_.loading_ == 0) gate_.forking_.NotifyAll();
+}
+
+void LoadGate::LockForFork() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  while (loading_ > 0) forking_.Wait(lock);
+  lock.release();
+}
 
 Runtime::Runtime()
     : settings(GetSettings()),

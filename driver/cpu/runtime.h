@@ -4,7 +4,6 @@
 
 #include <memory>
 #include <mutex>
-#include <shared_mutex>
 #include <vector>
 
 #include "driver/cpu/arena.h"
@@ -12,6 +11,7 @@
 #include "driver/cpu/handle_table.h"
 #include "driver/cpu/objects.h"
 #include "driver/cpu/settings.h"
+#include "driver/cpu/wait_queue.h"
 
 namespace slipway::cpu {
 
@@ -21,13 +21,37 @@ struct PrimaryContext {
   std::shared_ptr<Context> context;  // Null while nobody retains it.
 };
 
+// Lets threads load modules at the same time, and fork() only when none does: the compiler's locks are not ours to
+// hold.
+class LoadGate {
+ public:
+  // While one lives, fork() waits.
+  class Loading {
+   public:
+    explicit Loading(LoadGate& gate);
+    ~Loading();
+    Loading(const Loading&) = delete;
+    Loading& operator=(const Loading&) = delete;
+
+   private:
+    LoadGate& gate_;
+  };
+  void LockForFork();
+  void UnlockAfterFork() { mutex_.unlock(); }
+
+ private:
+  std::mutex mutex_;
+  WaitQueue forking_;
+  int loading_ = 0;
+};
+
 // Made by the first Init, never destroyed: threads may use it after main has returned.
 //
 // Locks are taken in the order of the members, the engine's between `primary` and the tables, and never two of one
 // kind.
 struct Runtime {
   const Settings& settings;
-  std::shared_mutex loading;  // Shared by threads that load modules; fork() takes it alone and so waits for them.
+  LoadGate load_gate;
   std::vector<PrimaryContext> primary;  // By device.
   HandleTable<Context, CUcontext, 1> contexts;
   HandleTable<Module, CUmodule, 2> modules;

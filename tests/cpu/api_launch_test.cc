@@ -1,0 +1,312 @@
+// Launches: arguments, limits, floating point, faults.
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cfenv>
+#include <fstream>
+#include <limits>
+
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#endif
+
+#include "driver/cpu/sanitizers.h"
+#include "tests/cpu/api_fixture.h"
+
+namespace slipway::cpu {
+namespace {
+
+using ApiLaunch = ApiTest;
+
+TEST_F(ApiLaunch, BothWaysOfPassingArguments) {
+  CUdeviceptr out = NewWords(8);
+  uint8_t a = 200;
+  double b = -1.5;  // 0xBFF80000'00000000
+  uint16_t c = 60000;
+  uint64_t address = out;
+  void* params[] = {&a, &b, &c, &address};
+  ASSERT_CUDA(Api().LaunchKernel(Function("mixed"), 1, 1, 1, 1, 1, 1, 0, nullptr, params, nullptr));
+  // They were copied at the call.
+  a = 0;
+  b = 0;
+  EXPECT_EQ(ReadWords(out, 4), (std::vector<uint32_t>{200, 0, 0xBFF80000, 60000}));
+  ASSERT_CUDA(Launch("mixed", 1, 1, nullptr, uint8_t{7}, 1.0, uint16_t{9}, uint64_t{out}));
+  EXPECT_EQ(ReadWords(out, 4), (std::vector<uint32_t>{7, 0, 0x3FF00000, 9}));
+}
+
+TEST_F(ApiLaunch, BufferMustHaveTheExactSize) {
+  CUdeviceptr words = NewWords(32);
+  LaunchBuffer buffer(uint64_t{words}, 1u);
+  EXPECT_EQ(buffer.size, 12u);
+  CUfunction store = Function("store");
+  auto launch = [&](size_t size) {
+    buffer.size = size;
+    return Api().LaunchKernel(store, 1, 1, 1, 32, 1, 1, 0, nullptr, nullptr, buffer.extra());
+  };
+  EXPECT_CUDA(launch(12));
+  EXPECT_EQ(launch(16), CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
+  EXPECT_EQ(launch(13), CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
+  EXPECT_EQ(launch(11), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(launch(8), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(launch(0), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_CUDA(Api().CtxSynchronize());  // None of them broke the context.
+}
+
+TEST_F(ApiLaunch, ArgumentMistakes) {
+  CUfunction store = Function("store");
+  CUdeviceptr words = NewWords(32);
+  uint64_t address = words;
+  uint32_t value = 3;
+  void* params[] = {&address, &value};
+  void* missing[] = {&address, nullptr};
+  LaunchBuffer buffer(uint64_t{words}, 1u);
+  size_t size = 12;
+  void* no_size[] = {kLaunchParamBufferPointer, &address, kLaunchParamEnd};
+  void* no_pointer[] = {kLaunchParamBufferSize, &size, kLaunchParamEnd};
+  void* null_size[] = {kLaunchParamBufferPointer, &address, kLaunchParamBufferSize, nullptr, kLaunchParamEnd};
+  void* unknown[] = {reinterpret_cast<void*>(9), &address, kLaunchParamEnd};
+  auto launch = [&](void** by_pointer, void** extra) {
+    return Api().LaunchKernel(store, 1, 1, 1, 32, 1, 1, 0, nullptr, by_pointer, extra);
+  };
+  EXPECT_CUDA(launch(params, nullptr));
+  EXPECT_EQ(launch(nullptr, nullptr), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(launch(missing, nullptr), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(launch(params, buffer.extra()), CUDA_ERROR_INVALID_VALUE);
+  for (void** extra : {no_size, no_pointer, null_size, unknown})
+    EXPECT_EQ(launch(nullptr, extra), CUDA_ERROR_INVALID_VALUE);
+  // A kernel without parameters takes neither, or an empty buffer.
+  CUfunction empty = Function("empty");
+  EXPECT_CUDA(Api().LaunchKernel(empty, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr));
+  LaunchBuffer nothing;
+  EXPECT_CUDA(Api().LaunchKernel(empty, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nothing.extra()));
+  EXPECT_EQ(Api().LaunchKernel(empty, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, buffer.extra()),
+            CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
+}
+
+struct Shape {
+  unsigned grid[3];
+  unsigned block[3];
+  unsigned shared;
+  CUresult result;
+};
+
+class ApiLaunchShape : public ApiTest, public testing::WithParamInterface<Shape> {};
+
+TEST_P(ApiLaunchShape, IsCheckedAsADriverDoes) {
+  const auto& [grid, block, shared, result] = GetParam();
+  EXPECT_EQ(Api().LaunchKernel(Function("empty"), grid[0], grid[1], grid[2], block[0], block[1], block[2], shared,
+                               nullptr, nullptr, nullptr),
+            result);
+  EXPECT_CUDA(Api().CtxSynchronize());
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, ApiLaunchShape,
+    testing::Values(Shape{{1, 1, 1}, {1024, 1, 1}, 0, CUDA_SUCCESS}, Shape{{1, 1, 1}, {1, 1024, 1}, 0, CUDA_SUCCESS},
+                    Shape{{1, 1, 1}, {16, 1, 64}, 0, CUDA_SUCCESS}, Shape{{3, 65535, 1}, {1, 1, 1}, 0, CUDA_SUCCESS},
+                    Shape{{1, 1, 65535}, {1, 1, 1}, 0, CUDA_SUCCESS}, Shape{{1, 1, 1}, {1, 1, 1}, 49152, CUDA_SUCCESS},
+                    Shape{{0, 1, 1}, {1, 1, 1}, 0, CUDA_ERROR_INVALID_VALUE},
+                    Shape{{1, 0, 1}, {1, 1, 1}, 0, CUDA_ERROR_INVALID_VALUE},
+                    Shape{{1, 1, 0}, {1, 1, 1}, 0, CUDA_ERROR_INVALID_VALUE},
+                    Shape{{1, 1, 1}, {0, 1, 1}, 0, CUDA_ERROR_INVALID_VALUE},
+                    Shape{{1, 1, 1}, {1, 0, 1}, 0, CUDA_ERROR_INVALID_VALUE},
+                    Shape{{1, 1, 1}, {1, 1, 0}, 0, CUDA_ERROR_INVALID_VALUE},
+                    Shape{{1, 1, 1}, {1025, 1, 1}, 0, CUDA_ERROR_INVALID_VALUE},
+                    Shape{{1, 1, 1}, {1, 1, 65}, 0, CUDA_ERROR_INVALID_VALUE},
+                    Shape{{1, 1, 1}, {32, 33, 1}, 0, CUDA_ERROR_INVALID_VALUE},
+                    Shape{{0x80000000u, 1, 1}, {1, 1, 1}, 0, CUDA_ERROR_INVALID_VALUE},
+                    Shape{{1, 65536, 1}, {1, 1, 1}, 0, CUDA_ERROR_INVALID_VALUE},
+                    Shape{{1, 1, 65536}, {1, 1, 1}, 0, CUDA_ERROR_INVALID_VALUE},
+                    Shape{{1, 1, 1}, {1, 1, 1}, 49153, CUDA_ERROR_INVALID_VALUE}));
+
+TEST_F(ApiLaunch, KernelsOwnBlockLimits) {
+  auto launch = [&](const char* kernel, unsigned x, unsigned y) {
+    return Api().LaunchKernel(Function(kernel), 1, 1, 1, x, y, 1, 0, nullptr, nullptr, nullptr);
+  };
+  EXPECT_CUDA(launch("wants_64", 64, 1));
+  EXPECT_EQ(launch("wants_64", 32, 1), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(launch("wants_64", 32, 2), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_CUDA(launch("at_most_128", 64, 2));
+  EXPECT_EQ(launch("at_most_128", 129, 1), CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
+}
+
+TEST_F(ApiLaunch, MoreSharedMemoryByOptIn) {
+  CUfunction empty = Function("empty");
+  auto launch = [&](unsigned shared) {
+    return Api().LaunchKernel(empty, 4, 1, 1, 32, 1, 1, shared, nullptr, nullptr, nullptr);
+  };
+  EXPECT_EQ(launch(100000), CUDA_ERROR_INVALID_VALUE);
+  ASSERT_CUDA(Api().FuncSetAttribute(empty, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 100000));
+  EXPECT_CUDA(launch(100000));
+  EXPECT_EQ(launch(100001), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_CUDA(Api().CtxSynchronize());
+}
+
+// Every element once, whatever the split into portions.
+TEST_F(ApiLaunch, EveryBlockRunsOnce) {
+  for (uint32_t n : {1u, 31u, 1000u, 8192u, 8193u, 100000u, 1u << 20}) {
+    for (unsigned block : {1u, 32u, 256u, 1024u}) {
+      if (n / block > 200000) continue;
+      CUdeviceptr words = NewWords(n);
+      ASSERT_CUDA(Launch("add_one", (n + block - 1) / block, block, nullptr, uint64_t{words}, n));
+      EXPECT_EQ(ReadWords(words, n), std::vector<uint32_t>(n, 1)) << n << " by " << block;
+      ASSERT_CUDA(Api().MemFree(words));
+    }
+  }
+}
+
+// A waiting thread runs kernels itself, and its own floating-point modes are not CUDA's.
+TEST_F(ApiLaunch, FloatingPointModeIsCudasAndTheCallersIsKept) {
+  CUdeviceptr out = NewWords(2);
+  float tiny = std::numeric_limits<float>::min();
+  std::fesetround(FE_UPWARD);
+#if defined(__x86_64__)
+  unsigned before = _mm_getcsr() | 0x8040;  // FTZ and DAZ.
+  _mm_setcsr(before);
+#endif
+  CUresult launched = Launch("arithmetic", 1, 1, nullptr, uint64_t{out}, 1.0f, 0x1p-30f, tiny, 0.5f);
+  CUresult done = Api().CtxSynchronize();
+  int round = std::fegetround();
+#if defined(__x86_64__)
+  unsigned after = _mm_getcsr();
+  _mm_setcsr(0x1F80);
+  EXPECT_EQ(before & ~0x3Fu, after & ~0x3Fu);
+#endif
+  std::fesetround(FE_TONEAREST);
+  EXPECT_EQ(round, FE_UPWARD);
+  EXPECT_CUDA(launched);
+  EXPECT_CUDA(done);
+  EXPECT_EQ(ReadWords(out, 2), (std::vector<uint32_t>{0x3F800000, 0x00400000}));
+}
+
+TEST_F(ApiLaunch, IllegalAddressSticksToTheContext) {
+  CUdeviceptr words = NewWords(64);
+  CUstream stream = NewStream();
+  CUevent event = NewEvent();
+  // Far away, null, and where no address can be.
+  for (uint64_t wild : {uint64_t{words} + (uint64_t{1} << 33), uint64_t{0}, uint64_t{0x8000} << 48}) {
+    CUfunction empty = Function("empty");
+    ASSERT_CUDA(Launch("store", 4, 256, stream, wild, 1u));
+    EXPECT_EQ(Api().StreamSynchronize(stream), CUDA_ERROR_ILLEGAL_ADDRESS);
+    EXPECT_EQ(Api().LaunchKernel(empty, 1, 1, 1, 1, 1, 1, 0, stream, nullptr, nullptr), CUDA_ERROR_ILLEGAL_ADDRESS);
+    EXPECT_EQ(Api().ModuleGetFunction(&empty, module_, "store"), CUDA_ERROR_ILLEGAL_ADDRESS);
+    EXPECT_EQ(Api().StreamQuery(stream), CUDA_ERROR_ILLEGAL_ADDRESS);
+    EXPECT_EQ(Api().CtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
+    EXPECT_EQ(Api().EventRecord(event, stream), CUDA_ERROR_ILLEGAL_ADDRESS);
+    uint32_t word = 0;
+    EXPECT_EQ(Api().MemcpyDtoH(&word, words, 4), CUDA_ERROR_ILLEGAL_ADDRESS);
+    CUdeviceptr more = 0;
+    EXPECT_EQ(Api().MemAlloc(&more, 4), CUDA_ERROR_ILLEGAL_ADDRESS);
+    CUmodule module = nullptr;
+    EXPECT_EQ(Api().ModuleLoadDataEx(&module, kTestPtx, 0, nullptr, nullptr), CUDA_ERROR_ILLEGAL_ADDRESS);
+    // What owns something can let go of it.
+    EXPECT_EQ(Api().MemFree(words), CUDA_ERROR_ILLEGAL_ADDRESS);
+    EXPECT_EQ(Api().EventDestroy(event), CUDA_ERROR_ILLEGAL_ADDRESS);
+    EXPECT_EQ(Api().StreamDestroy(stream), CUDA_ERROR_ILLEGAL_ADDRESS);
+    EXPECT_EQ(Api().ModuleUnload(module_), CUDA_ERROR_ILLEGAL_ADDRESS);
+    // A new context is well.
+    TearDown();
+    SetUp();
+    words = NewWords(64);
+    stream = NewStream();
+    event = NewEvent();
+    ASSERT_CUDA(Launch("store", 1, 64, stream, uint64_t{words}, 5u));
+    EXPECT_CUDA(Api().StreamSynchronize(stream));
+    EXPECT_EQ(ReadWords(words, 64), std::vector<uint32_t>(64, 5));
+  }
+}
+
+TEST_F(ApiLaunch, WhatIsQueuedBehindAFaultDoesNotRun) {
+  volatile uint32_t* flag = NewFlag();
+  CUstream stream = NewStream();
+  CUdeviceptr words = NewWords(64);
+  ASSERT_CUDA(LaunchSpin(flag, stream));
+  ASSERT_CUDA(Launch("store", 1, 32, stream, uint64_t{0}, 1u));
+  ASSERT_CUDA(Launch("store", 1, 64, stream, uint64_t{words}, 1u));
+  *flag = 1;
+  EXPECT_EQ(Api().StreamSynchronize(stream), CUDA_ERROR_ILLEGAL_ADDRESS);
+  EXPECT_EQ(*reinterpret_cast<volatile uint32_t*>(words), 0u);
+}
+
+TEST_F(ApiLaunch, TrapIsALaunchFailure) {
+  CUfunction empty = Function("empty");
+  ASSERT_CUDA(Launch("trapper", 2, 64, nullptr));
+  EXPECT_EQ(Api().CtxSynchronize(), CUDA_ERROR_LAUNCH_FAILED);
+  EXPECT_EQ(Api().LaunchKernel(empty, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr), CUDA_ERROR_LAUNCH_FAILED);
+}
+
+TEST_F(ApiLaunch, OtherDevicesContextIsNotTouchedByAFault) {
+  CUcontext other = nullptr;
+  ASSERT_CUDA(Api().DevicePrimaryCtxRetain(&other, 1));
+  ASSERT_CUDA(Launch("store", 1, 32, nullptr, uint64_t{0}, 1u));
+  EXPECT_EQ(Api().CtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
+  ASSERT_CUDA(Api().CtxPushCurrent(other));
+  CUdeviceptr words = NewWords(4);
+  EXPECT_EQ(ReadWords(words, 4), std::vector<uint32_t>(4, 0));
+  EXPECT_CUDA(Api().CtxPopCurrent(nullptr));
+  EXPECT_CUDA(Api().DevicePrimaryCtxRelease(1));
+}
+
+// A fault that is not translated code's goes to the handler that was there before ours.
+TEST(ApiFault, OthersFaultsAreTheirHandlers) {
+  if (kSanitized) GTEST_SKIP() << "the sanitizer's handler is its own";
+  testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  EXPECT_EXIT(
+      {
+        signal(SIGSEGV, [](int) { _exit(42); });
+        CUcontext context = nullptr;
+        CUmodule module = nullptr;
+        if (Api().Init(0) != CUDA_SUCCESS || Api().DevicePrimaryCtxRetain(&context, 0) != CUDA_SUCCESS ||
+            Api().CtxSetCurrent(context) != CUDA_SUCCESS ||
+            Api().ModuleLoadDataEx(&module, kTestPtx, 0, nullptr, nullptr) != CUDA_SUCCESS) {
+          _exit(1);
+        }
+        *reinterpret_cast<volatile int*>(16) = 1;
+        _exit(2);
+      },
+      testing::ExitedWithCode(42), "");
+  EXPECT_EXIT(
+      {
+        CUcontext context = nullptr;
+        CUmodule module = nullptr;
+        if (Api().Init(0) != CUDA_SUCCESS || Api().DevicePrimaryCtxRetain(&context, 0) != CUDA_SUCCESS ||
+            Api().CtxSetCurrent(context) != CUDA_SUCCESS ||
+            Api().ModuleLoadDataEx(&module, kTestPtx, 0, nullptr, nullptr) != CUDA_SUCCESS) {
+          _exit(1);
+        }
+        *reinterpret_cast<volatile int*>(16) = 1;
+        _exit(2);
+      },
+      testing::KilledBySignal(SIGSEGV), "");
+}
+
+size_t ResidentBytes() {
+  std::ifstream statm("/proc/self/statm");
+  size_t total = 0, resident = 0;
+  statm >> total >> resident;
+  return resident * static_cast<size_t>(sysconf(_SC_PAGESIZE));
+}
+
+// FC-34: launches allocate nothing once warm, however far the host runs ahead of the device.
+TEST_F(ApiLaunch, MemoryIsFlatOverManyLaunches) {
+  const int launches = kSanitized ? 20'000 : 1'000'000;
+  CUstream stream = NewStream();
+  CUfunction empty = Function("empty");
+  auto run = [&](int count) {
+    for (int i = 0; i < count; ++i) {
+      ASSERT_CUDA(Api().LaunchKernel(empty, 1, 1, 1, 32, 1, 1, 0, stream, nullptr, nullptr));
+    }
+    ASSERT_CUDA(Api().StreamSynchronize(stream));
+  };
+  run(10'000);
+  size_t before = ResidentBytes();
+  run(launches);
+  size_t after = ResidentBytes();
+  if (!kSanitized) {
+    EXPECT_LT(after, before + (size_t{2} << 20));
+  }
+}
+
+}  // namespace
+}  // namespace slipway::cpu
