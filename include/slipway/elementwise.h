@@ -75,6 +75,11 @@ class Elementwise {
     return Evaluate(stream, absl::MakeConstSpan(inputs.begin(), inputs.size()));
   }
   absl::StatusOr<std::vector<AnyArray>> Evaluate(const Stream& stream, absl::Span<const Arg> inputs) const;
+  template <std::convertible_to<Arg>... Inputs>
+  absl::StatusOr<std::vector<AnyArray>> Evaluate(const Stream& stream, const Inputs&... inputs) const {
+    const std::array<Arg, sizeof...(Inputs)> args = {Arg(inputs)...};
+    return Evaluate(stream, absl::Span<const Arg>(args));
+  }
 
   // Into arrays that are there: outputs and inputs by name, or by position with the outputs first. The inputs broadcast
   // to the shape of the outputs. An output may be an input, element by element (x = x + 1 on the same addresses).

@@ -101,7 +101,8 @@ TEST_F(CallTest, SeveralOutputs) {
   const auto outputs = text.Evaluate(stream_, {{"x", x_}, {"y", y_}});
   ASSERT_TRUE(outputs.ok()) << outputs.status();
   EXPECT_EQ(outputs->size(), 2u);
-  EXPECT_EQ(TakeRecordedLaunches().size(), 1u);
+  EXPECT_EQ(text.Evaluate(stream_, x_, y_)->size(), 2u);
+  EXPECT_EQ(TakeRecordedLaunches().size(), 2u);
 }
 
 TEST_F(CallTest, KernelNames) {
