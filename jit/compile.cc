@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "driver/status_macros.h"
 #include "jit/lower.h"
@@ -67,6 +68,13 @@ absl::Status CheckParameterSpace(const ir::Kernel& kernel, const Target& target)
                    ": pass fewer arrays, arrays of lower rank, or contiguous ones, whose strides are not passed"));
 }
 
+absl::Status CheckName(const ir::Kernel& kernel) {
+  // Names of the math libraries' functions, which share the module.
+  if (!absl::StartsWith(kernel.name, "__nv") && !absl::StartsWith(kernel.name, "_Z")) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("kernel name '", kernel.name, "' is reserved: names must not start with __nv or _Z"));
+}
+
 absl::Status EmitPtx(llvm::Module& module, llvm::TargetMachine& machine, std::string* ptx) {
   llvm::SmallString<0> text;
   text.reserve(8192);
@@ -86,6 +94,7 @@ absl::Status EmitPtx(llvm::Module& module, llvm::TargetMachine& machine, std::st
 absl::StatusOr<CompiledKernel> Compile(const ir::Kernel& kernel, const Target& target, const CompileOptions& options) {
   SLIPWAY_RETURN_IF_ERROR(CheckTarget(target));
   SLIPWAY_RETURN_IF_ERROR(ir::Verify(kernel));
+  SLIPWAY_RETURN_IF_ERROR(CheckName(kernel));
   SLIPWAY_RETURN_IF_ERROR(CheckParameterSpace(kernel, target));
 
   auto inspection = std::make_shared<Inspection>();

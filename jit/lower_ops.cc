@@ -224,6 +224,25 @@ Value* OperatorLowering::Classify(Op op, Value* a) {
 
 Value* OperatorLowering::Library(const char* stem, absl::Span<Value* const> operands) {
   llvm::Type* type = operands[0]->getType();
+  llvm::SmallVector<Value*, 2> arguments(operands.begin(), operands.end());
+  if (library_ == MathLibrary::kLibclc) {
+    const llvm::StringRef name(stem);
+    if (name == "fmod" && type->isFloatTy()) {
+      // Its float32 fmod is wrong for subnormal divisors, its float64 one is not; and the remainder of two float32
+      // numbers is a float32 number.
+      for (Value*& argument : arguments) argument = b_.CreateFPExt(argument, b_.getDoubleTy());
+      return b_.CreateFPTrunc(Library(stem, {arguments.data(), arguments.size()}), type);
+    }
+    if (name == "pow" && type->isDoubleTy()) {
+      // With huge exponents it overflows on the way to a 0 or an infinity that 2^63, as even as they are, gives as
+      // well.
+      for (double limit : {0x1p63, -0x1p63}) {
+        Value* bound = llvm::ConstantFP::get(type, limit);
+        Value* beyond = limit > 0 ? b_.CreateFCmpOGT(arguments[1], bound) : b_.CreateFCmpOLT(arguments[1], bound);
+        arguments[1] = b_.CreateSelect(beyond, bound, arguments[1]);
+      }
+    }
+  }
   const std::string symbol = MathSymbol(library_, stem, type->isDoubleTy(), static_cast<int>(operands.size()));
   if (std::find(math_symbols_.begin(), math_symbols_.end(), symbol) == math_symbols_.end()) {
     math_symbols_.push_back(symbol);
@@ -232,7 +251,7 @@ Value* OperatorLowering::Library(const char* stem, absl::Span<Value* const> oper
   llvm::Module* module = b_.GetInsertBlock()->getModule();
   llvm::FunctionCallee function =
       module->getOrInsertFunction(symbol, llvm::FunctionType::get(type, parameters, /*isVarArg=*/false));
-  return b_.CreateCall(function, llvm::SmallVector<Value*, 2>(operands.begin(), operands.end()));
+  return b_.CreateCall(function, arguments);
 }
 
 Value* OperatorLowering::FloatToInt(Value* value, DType to) {

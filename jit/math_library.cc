@@ -152,6 +152,20 @@ void Clean(llvm::Function& function) {
   }
 }
 
+// libclc takes table indices from conversions of any number, and throws away what it read where the number was a NaN: a
+// read outside the table all the same, which faults. Converted as LLVM's saturating intrinsics do, a NaN is 0.
+void SaturateConversions(llvm::Function& function) {
+  for (llvm::Instruction& instruction : llvm::make_early_inc_range(llvm::instructions(function))) {
+    if (!llvm::isa<llvm::FPToSIInst, llvm::FPToUIInst>(instruction)) continue;
+    const bool is_signed = llvm::isa<llvm::FPToSIInst>(instruction);
+    llvm::IRBuilder<> b(&instruction);
+    instruction.replaceAllUsesWith(
+        b.CreateIntrinsic(is_signed ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat,
+                          {instruction.getType(), instruction.getOperand(0)->getType()}, {instruction.getOperand(0)}));
+    instruction.eraseFromParent();
+  }
+}
+
 // libdevice is written to be contracted: where a product must be rounded by itself it calls an intrinsic that says so.
 // NVIDIA's compilers fuse its plain operations with those of the kernel around them.
 void AllowContraction(llvm::Function& function) {
@@ -213,6 +227,7 @@ absl::StatusOr<std::string> Extract(MathLibrary library, const std::vector<std::
     if (function.isDeclaration()) continue;
     Clean(function);
     if (library == MathLibrary::kLibdevice) AllowContraction(function);
+    if (library == MathLibrary::kLibclc) SaturateConversions(function);
     SetAttributes(function);
     if (std::find(symbols.begin(), symbols.end(), function.getName()) == symbols.end()) {
       function.setLinkage(llvm::GlobalValue::InternalLinkage);

@@ -382,6 +382,14 @@ TEST(CompileMathDeathTest, AMissingLibrarySaysWhatToInstall) {
               "libclc cannot be read from /nonexistent/library.bc .*libclc-22");
 }
 
+TEST(CompileErrors, NamesOfTheMathLibraryAreReserved) {
+  ir::Kernel kernel = Unary(Op::kExp, DType::kFloat32);
+  kernel.name = "__nv_expf";
+  const absl::Status status = Compile(kernel, kTarget).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(status.message(), HasSubstr("kernel name '__nv_expf' is reserved"));
+}
+
 TEST(CompileComplex, NumbersMayBeCopied) {
   for (DType dtype : {DType::kComplex64, DType::kComplex128}) {
     const std::string ptx = PtxOf(MapKernel(dtype, 1, [](Builder&, auto& v) { return v[0]; }));

@@ -144,7 +144,11 @@ void Values::CheckRunTime(MathLibrary library) {
     uint64_t operands[3] = {};
     for (size_t k = 0; k < columns.size(); ++k) operands[k] = columns[k].bits[i];
     const Expected expected = Reference(c, operands);
-    if (Matches(result_type, expected, (*results)[i]) || ++wrong > kMaxReports) continue;
+    if (Matches(result_type, expected, (*results)[i])) continue;
+    // libclc's exp, by its own choice, gives 0 where the float32 result would be subnormal.
+    if (library == MathLibrary::kLibclc && c.op == Op::kExp && (*results)[i] == 0 && expected.bits < 0x00800000)
+      continue;
+    if (++wrong > kMaxReports) continue;
     ADD_FAILURE() << CaseName(c) << "(" << ShowOperands(c, operands) << ") gave " << Show(result_type, (*results)[i])
                   << ", expected " << Show(result_type, expected.bits) << " within " << expected.ulps << " ulp";
   }
