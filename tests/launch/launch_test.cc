@@ -269,7 +269,7 @@ TEST(KernelLoadTest, DriverErrorsAreReportedAndLeakNothing) {
   absl::Status launch;
   int failures = 0;
   for (int n = 1; n < 200; ++n) {
-    ASSERT_TRUE(fault.Arm({.call = n, .result = CUDA_ERROR_OUT_OF_MEMORY}).ok());
+    ASSERT_TRUE(fault.Arm({.function = {}, .call = n, .result = CUDA_ERROR_OUT_OF_MEMORY}).ok());
     const RecordedObjects before = CountRecordedObjects();
     const bool failed = !scenario(&launch).ok();
     failures += failed;
@@ -304,7 +304,7 @@ TEST(KernelLoadTest, DriverErrorsAreReportedAndLeakNothing) {
 
 TEST(KernelLoadTest, Errors) {
   const Device device = RecordingDevice();
-  ExpectError(Kernel::Load(device, {.name = "k"}).status(), kInvalidArgument,
+  ExpectError(Kernel::Load(device, {.name = "k", .signature = {}, .inspection = nullptr}).status(), kInvalidArgument,
               "kernel 'k': no code was given; set CompiledKernel::inspection");
   ExpectError(Kernel::Load(device, EmptyKernel({ScalarParam(DType::kVoid)}, "k")).status(), kInvalidArgument,
               "kernel 'k': parameter 'p0' has dtype void");
