@@ -1,6 +1,7 @@
 #include "jit/ops/elementwise_arguments.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,6 +37,12 @@ absl::Status CheckMemory(std::string_view role, const Parameter& parameter, cons
   }
   if (!(word & facts::kValid)) {
     return Invalid(Cat(Called(role, parameter), ": ", Describe(arg), " has elements, but its data pointer is null"));
+  }
+  if (!(word & (facts::kIndex32 | facts::kEmpty))) {
+    const ByteRange range = RangeOf(arg.shape(), arg.strides(), static_cast<int64_t>(SizeOf(arg.dtype())));
+    if (range.begin == INT64_MIN || range.end == INT64_MAX) {
+      return Invalid(Cat(Called(role, parameter), ": ", Describe(arg), " reaches past the end of any memory"));
+    }
   }
   if (!(word & facts::kEmpty) && facts::DeviceOf(word) != device.id()) {
     return Invalid(Cat(Called(role, parameter), ": the array is on another device than the stream (", device.Describe(),
@@ -258,6 +265,10 @@ absl::StatusOr<Shape> LoopShape(const Program& program, const Arguments& argumen
   if (!fits) {
     return Invalid(Cat("the shapes do not broadcast: ", ShapesOf(program, arguments),
                        "; aligned at the last dimension, extents must be equal or 1"));
+  }
+  if (ElementCount(broadcast.rank, broadcast.extents) == INT64_MAX) {
+    return Invalid(Cat("the inputs broadcast to ", ToString(broadcast.span()),
+                       ", which is more elements than 64 bits count: ", ShapesOf(program, arguments)));
   }
   if (arguments.outputs.empty()) return broadcast;
 

@@ -196,6 +196,17 @@ TEST_F(CallTest, NegativeExtent) {
                 "input 'x': float32[-6] strides [1] has a negative extent");
 }
 
+TEST_F(CallTest, ArraysThatCannotExist) {
+  ExpectRefused(Parse("z = x")(stream_, View<float, 1>(4096, {2}, {INT64_MIN})).status(),
+                "input 'x': float32[2] strides [-9223372036854775808] reaches past the end of any memory");
+  const int64_t large = int64_t{1} << 40;
+  ExpectRefused(
+      Parse("z = x + y")(stream_, View<float, 2>(4096, {large, 1}, {0, 0}), View<float, 1>(4096, {large}, {0}))
+          .status(),
+      "the inputs broadcast to (1099511627776, 1099511627776), which is more elements than 64 bits count: "
+      "'x' is (1099511627776, 1), 'y' is (1099511627776,)");
+}
+
 TEST_F(CallTest, ArrayOfAnotherDevice) {
   const Device other = Device::Open(NullDriver()).value();
   const auto foreign = Array<float, 1>::Empty(other, 6).value();
