@@ -48,7 +48,7 @@ absl::Status CheckRequiredEntries(const DriverApi& api) {
   if (need && api.member == nullptr) missing.push_back(#member);
   SLIPWAY_DRIVER_FUNCTIONS(SLIPWAY_CHECK_ENTRY)
 #undef SLIPWAY_CHECK_ENTRY
-  static_cast<void>(kOptional);
+  if (api.name == nullptr) missing.push_back("name");
   if (missing.empty()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("the driver table '", api.name, "' lacks required functions: ",
                                                  absl::StrJoin(missing, ", "), "; set every entry of DriverApi"));
@@ -71,8 +71,9 @@ absl::StatusOr<DeviceProperties> ReadProperties(const DriverApi& api, CUdevice d
   constexpr std::string_view kWhat = "cannot read the properties of the device";
   DeviceProperties properties;
   const auto read = [&](CUdevice_attribute attribute, int* value) {
-    return DriverStatus(api, api.DeviceGetAttribute(value, attribute, device),
-                        absl::StrCat(AsAbsl(kWhat), " (attribute ", static_cast<int>(attribute), ")"));
+    const CUresult result = api.DeviceGetAttribute(value, attribute, device);
+    if (result == CUDA_SUCCESS) return absl::OkStatus();
+    return DriverStatus(api, result, absl::StrCat(AsAbsl(kWhat), " (attribute ", static_cast<int>(attribute), ")"));
   };
   const auto read_bytes = [&](CUdevice_attribute attribute, size_t* value) {
     int number = 0;
@@ -166,8 +167,10 @@ absl::StatusOr<Stream> Device::CreateStream(int priority) const {
   const ScopedContext current(*state_);
   SLIPWAY_RETURN_IF_ERROR(current.status());
   CUstream handle = nullptr;
-  SLIPWAY_RETURN_IF_ERROR(DriverStatus(api(), api().StreamCreateWithPriority(&handle, CU_STREAM_NON_BLOCKING, priority),
-                                       absl::StrCat("cannot create a stream on ", Describe())));
+  const CUresult result = api().StreamCreateWithPriority(&handle, CU_STREAM_NON_BLOCKING, priority);
+  if (result != CUDA_SUCCESS) {
+    return DriverStatus(api(), result, absl::StrCat("cannot create a stream on ", Describe()));
+  }
   return Stream(*this, handle, /*owned=*/true);
 }
 
@@ -176,7 +179,9 @@ Stream Device::DefaultStream() const { return Stream::Foreign(*this, kStreamLega
 absl::Status Device::Synchronize() const {
   const ScopedContext current(*state_);
   SLIPWAY_RETURN_IF_ERROR(current.status());
-  return DriverStatus(api(), api().CtxSynchronize(), absl::StrCat("work on ", Describe(), " failed"));
+  const CUresult result = api().CtxSynchronize();
+  if (result == CUDA_SUCCESS) return absl::OkStatus();
+  return DriverStatus(api(), result, absl::StrCat("work on ", Describe(), " failed"));
 }
 
 ScopedContext::ScopedContext(const DeviceState& device) : api_(device.api) {

@@ -10,9 +10,10 @@ absl::StatusOr<Event> Event::Create(const Device& device, bool timing) {
   const ScopedContext current(*device.state());
   SLIPWAY_RETURN_IF_ERROR(current.status());
   CUevent handle = nullptr;
-  SLIPWAY_RETURN_IF_ERROR(
-      DriverStatus(device.api(), device.api().EventCreate(&handle, timing ? CU_EVENT_DEFAULT : CU_EVENT_DISABLE_TIMING),
-                   absl::StrCat("cannot create an event on ", device.Describe())));
+  const CUresult result = device.api().EventCreate(&handle, timing ? CU_EVENT_DEFAULT : CU_EVENT_DISABLE_TIMING);
+  if (result != CUDA_SUCCESS) {
+    return DriverStatus(device.api(), result, absl::StrCat("cannot create an event on ", device.Describe()));
+  }
   return Event(device, handle);
 }
 

@@ -49,13 +49,14 @@ class FaultDriver {
   // Calls counted since Arm, the failed ones included.
   int64_t calls() const;
 
-  // Used by the table's own entries: whether this call must fail, and with what.
-  bool Fails(const char* function, CUresult* result);
   const DriverApi& wrapped() const { return *wrapped_; }
 
  private:
-  friend struct FaultSlots;
+  friend struct FaultSlots;  // The entries of the table.
   FaultDriver() = default;
+  // Counts a call; whether it must fail, and with what.
+  bool Fails(const char* function, CUresult* result);
+
   mutable std::mutex mutex_;
   const DriverApi* wrapped_ = nullptr;
   DriverApi api_;

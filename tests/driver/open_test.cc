@@ -174,6 +174,8 @@ TEST_F(OpenTest, TableWithoutARequiredEntry) {
   api.MemAlloc = nullptr;
   api.LaunchKernel = nullptr;
   api.MemAllocAsync = nullptr;  // Optional.
+  static const DriverApi nameless = Renamed(nullptr);
+  EXPECT_EQ(Device::Open(nameless).status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(Device::Open(api).status(),
             absl::InvalidArgumentError("the driver table 'mine' lacks required functions: MemAlloc, LaunchKernel; set "
                                        "every entry of DriverApi"));
