@@ -71,19 +71,19 @@ TEST_F(RunTest, CompilesOncePerForm) {
     });
   }
   for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(fill.counters().compiles, 1u);
+  EXPECT_EQ(fill.compiles(), 1u);
   ASSERT_TRUE(stream.Synchronize().ok());
 
   const Inspection narrow = fill.Inspect(device, /*index32=*/true).value();
-  EXPECT_EQ(fill.counters().compiles, 1u);
+  EXPECT_EQ(fill.compiles(), 1u);
   EXPECT_THAT(narrow.ir, HasSubstr("index32"));
   EXPECT_THAT(narrow.ptx, HasSubstr(".entry fill"));
   EXPECT_THAT(fill.Inspect(device).value().ir, testing::Not(HasSubstr("index32")));
-  EXPECT_EQ(fill.counters().compiles, 2u);
+  EXPECT_EQ(fill.compiles(), 2u);
   // Offsets past 32 bits take the other form, which is there now.
   ArrayView<int32_t, 1> wide(device, y.data(), {1}, {int64_t{1} << 40});
   ASSERT_TRUE(fill(stream, ForSize(1), wide, 7).ok());
-  EXPECT_EQ(fill.counters().compiles, 2u);
+  EXPECT_EQ(fill.compiles(), 2u);
   EXPECT_EQ(Read(y)[0], 7);
 }
 
@@ -184,6 +184,25 @@ TEST_F(RunTest, TheLambdaFormsOfIf) {
   auto y = Make(std::vector<int32_t>(10));
   ASSERT_TRUE(kernel(stream, ForSize(10), y).ok());
   EXPECT_EQ(Read(y), (std::vector<int32_t>{10, 20, 20, 10, 20, 20, 11, 20, 21, 10}));
+}
+
+TEST_F(RunTest, WhatFollowsAReturnDoesNotRun) {
+  auto kernel = MakeKernel("k", [](ArrayVar<int32_t, 1> y) {
+    Expr<int64_t> i = GlobalIndex();
+    For(Range(10), [&](Expr<int64_t> k) {
+      y[i] += 1;
+      If(k == i, [&] {
+        Return();
+        y[i] = -1;
+      });
+    });
+    y[i] = -2;
+    Return();
+    y[i] = -3;
+  });
+  auto y = Make(std::vector<int32_t>(12));
+  ASSERT_TRUE(kernel(stream, LaunchConfig{.grid = {1}, .block = {12}}, y).ok());
+  EXPECT_EQ(Read(y), (std::vector<int32_t>{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, -2, -2}));
 }
 
 // Gathers, scatters, strides of any sign, two dimensions.

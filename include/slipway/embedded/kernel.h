@@ -7,6 +7,7 @@
 #ifndef SLIPWAY_EMBEDDED_KERNEL_H_
 #define SLIPWAY_EMBEDDED_KERNEL_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -89,18 +90,20 @@ class EmbeddedKernel {
   const absl::Status& status() const { return state_->traced->status(); }
 
   // Queues the kernel on `stream`. Arguments as TypedKernel takes them; wrong ones do not compile. After the first
-  // launch on a device it costs what a TypedKernel costs and a look into a cache: no allocation, no lock.
+  // launch on a device it costs what a TypedKernel costs and two compares: no allocation, no lock. A look into a cache
+  // comes on top where launches of one kernel alternate between devices.
   template <class... Args>
   requires(sizeof...(Args) == sizeof...(Params) && (ArgumentFor<Params, Args> && ...)) absl::Status operator()(
       const Stream& stream, const LaunchConfig& config, const Args&... args) const {
-    const bool index32 = (Index32<Params>(args) && ...);
-    const uint64_t key[] = {uint64_t{stream.device().id()} << 1 | (index32 ? 1 : 0)};
-    if (const TypedKernel<Params...>* kernel = state_->cache.Find(key)) [[likely]] {
-      return (*kernel)(stream, config, args...);
+    const bool index32 = (Index32<Params>(args) & ...);
+    const TypedKernel<Params...>* kernel = state_->last[index32].load(std::memory_order_acquire);
+    if (kernel == nullptr || kernel->kernel().plan().device != stream.device().state().get()) [[unlikely]] {
+      absl::StatusOr<const TypedKernel<Params...>*> loaded = Loaded(stream.device(), index32);
+      if (!loaded.ok()) return std::move(loaded).status();
+      kernel = *loaded;
+      state_->last[index32].store(kernel, std::memory_order_release);
     }
-    absl::StatusOr<const TypedKernel<Params...>*> kernel = Loaded(stream.device(), index32);
-    if (!kernel.ok()) return std::move(kernel).status();
-    return (**kernel)(stream, config, args...);
+    return (*kernel)(stream, config, args...);
   }
 
   // Compiles and loads it ahead of the first launch, in the form for arrays of any size.
@@ -128,8 +131,8 @@ class EmbeddedKernel {
   // The kernel IR, which needs no device. Empty if status() is an error.
   std::string ir() const { return state_->traced->ir(); }
 
-  // Compiles and cache hits so far.
-  DispatchCounters counters() const { return state_->cache.counters(); }
+  // How often it has been compiled so far, failures included.
+  uint64_t compiles() const { return state_->cache.counters().compiles; }
 
  private:
   struct State {
@@ -137,6 +140,9 @@ class EmbeddedKernel {
     const std::shared_ptr<const internal::TracedKernel> traced;
     // Keys: device id << 1 | index32. An entry's kernel keeps its device open, so the id stays its own.
     SpecializationCache<TypedKernel<Params...>> cache;
+    // What was launched last, by index32: a launch that finds its device here need not look into the cache, whose
+    // entries stay until the State goes.
+    std::atomic<const TypedKernel<Params...>*> last[2] = {};
   };
 
   template <class P, class A>
