@@ -26,7 +26,9 @@ uint64_t FoldCast(DType from, DType to, uint64_t bits);
 double FloatFromBits(DType dtype, uint64_t bits);
 uint64_t FloatToBits(DType dtype, double value);
 int64_t SignedFromBits(DType dtype, uint64_t bits);  // dtype a signed integer.
-uint64_t WidthMask(DType dtype);                     // All ones over the dtype's width; 1 for bool.
+// Whether an integer literal (int64, or uint64 past its end) is a value of the integer type `dtype`.
+bool LiteralFits(DType literal_type, uint64_t bits, DType dtype);
+uint64_t WidthMask(DType dtype);  // All ones over the dtype's width; 1 for bool.
 
 // The fold functions that the rows of the semantics table name: bool Fold<Name>(type, operands, result).
 // clang-format off
