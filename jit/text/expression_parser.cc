@@ -393,6 +393,7 @@ class ExpressionParser {
     end.begin = pending.begin;
     end.lazy = lazy;
     program_.nodes[pending.begin].lazy = lazy;
+    program_.num_branches += lazy;
     program_.has_lazy_choice |= lazy && kind == NodeKind::kChooseEnd;
   }
 
@@ -431,6 +432,7 @@ class ExpressionParser {
       return absl::OkStatus();
     }
     heavy_ += top.function->heavy;
+    program_.num_costly_calls += top.function->heavy;
     Node& node = Emit(NodeKind::kOperator, top.span);
     node.op = top.function->op;
     node.count = static_cast<uint8_t>(given);

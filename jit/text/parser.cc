@@ -53,8 +53,22 @@ class Parser {
     SLIPWAY_RETURN_IF_ERROR(CheckTargetWord(target));
     at_ += 2;
     SLIPWAY_ASSIGN_OR_RETURN(at_, ParseExpression(program_, symbols_, tokens_, at_));
+    SLIPWAY_RETURN_IF_ERROR(CheckCost(target));
     SLIPWAY_ASSIGN_OR_RETURN(const uint32_t symbol, symbols_.Define(target, local));
     program_.nodes.push_back({.kind = NodeKind::kAssign, .symbol = symbol, .span = target});
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckCost(Span target) const {
+    if (program_.num_costly_calls > kMaxCostlyCalls) {
+      return source_.ErrorAt(target, Cat("up to here the text calls ", program_.num_costly_calls, " costly functions"),
+                             Cat("at most ", kMaxCostlyCalls, " are allowed; split it into several texts"));
+    }
+    if (program_.num_branches > kMaxBranches) {
+      return source_.ErrorAt(
+          target, Cat("up to here the text has ", program_.num_branches, " conditions with costly or indexed operands"),
+          Cat("at most ", kMaxBranches, " are allowed; split it into several texts"));
+    }
     return absl::OkStatus();
   }
 

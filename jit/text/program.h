@@ -89,6 +89,8 @@ struct Program {
   std::vector<Symbol> symbols;
   std::vector<Node> nodes;
   bool has_lazy_choice = false;
+  uint32_t num_costly_calls = 0;  // At most kMaxCostlyCalls.
+  uint32_t num_branches = 0;      // At most kMaxBranches.
   uint32_t num_locals = 0;
 };
 

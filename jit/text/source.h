@@ -23,6 +23,10 @@ namespace slipway::text {
 // Bounds on what a text may be. A formula may come from anywhere, so each is checked and has its message.
 inline constexpr size_t kMaxSourceBytes = size_t{1} << 20;
 inline constexpr size_t kMaxNameBytes = 255;
+// What compilers behind us take more than linear time for: calls of functions that become tens of instructions each
+// (sin, pow, ...), and lazily evaluated operands that become branches.
+inline constexpr uint32_t kMaxCostlyCalls = 1024;
+inline constexpr uint32_t kMaxBranches = 512;
 
 // A range of bytes in a Source.
 struct Span {

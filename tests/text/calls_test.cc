@@ -403,6 +403,13 @@ TEST_F(CallTest, Inspection) {
   EXPECT_EQ(variant.inspection->times[1].first, "build IR");
 }
 
+TEST_F(CallTest, AVeryLongFormulaIsCompiled) {
+  std::string text = "z = x";
+  for (int i = 1; i < 100000; ++i) text += " + x";
+  EXPECT_TRUE(Parse(text)(stream_, x_).ok());
+  EXPECT_EQ(TakeRecordedLaunches().size(), 1u);
+}
+
 // FC-20: pointers and sizes of 300 arrays pass the device's parameter limit.
 TEST_F(CallTest, TooManyParameters) {
   std::string text = "z = 0";

@@ -247,7 +247,7 @@ TEST(BoundsTest, ADeepExpressionLeftOpenIsAnError) {
 }
 
 TEST(BoundsTest, DeeplyNestedBranchesAreAnError) {
-  const absl::StatusOr<Program> program = Parse("z = " + Repeated("t[i] > 0 ? t[i] : ", 1000) + "x");
+  const absl::StatusOr<Program> program = Parse("z = " + Repeated("t[i] > 0 ? t[i] : ", 400) + "x");
   ASSERT_TRUE(program.ok()) << program.status();
   const DType inputs[] = {DType::kFloat32, DType::kInt32, DType::kFloat32};
   const DType outputs[] = {DType::kVoid};
@@ -263,6 +263,24 @@ TEST(BoundsTest, DeeplyNestedBranchesAreAnError) {
   ASSERT_FALSE(values.ok());
   EXPECT_THAT(std::string(values.status().message()), testing::HasSubstr("nest more than 256 deep"));
   EXPECT_THAT(std::string(values.status().message()), testing::StartsWith("expression:1:"));
+}
+
+TEST(BoundsTest, CostlyCallsAndBranchesAreCounted) {
+  EXPECT_TRUE(Parse("z = " + Repeated("sin(", 1024) + "x" + Repeated(")", 1024)).ok());
+  const absl::StatusOr<Program> calls = Parse("w = cos(x); z = " + Repeated("sin(", 1024) + "x" + Repeated(")", 1024));
+  ASSERT_FALSE(calls.ok());
+  EXPECT_THAT(std::string(calls.status().message()),
+              testing::AllOf(testing::StartsWith("expression:1:13: up to here the text calls 1025 costly functions\n"),
+                             testing::EndsWith("^ at most 1024 are allowed; split it into several texts")));
+  const std::string branch = " + (x > 0 ? t[i] : 0.0)";
+  EXPECT_TRUE(Parse("z = x" + Repeated(branch, 512)).ok());
+  const absl::StatusOr<Program> branches = Parse("z = x" + Repeated(branch, 513));
+  ASSERT_FALSE(branches.ok());
+  EXPECT_THAT(
+      std::string(branches.status().message()),
+      testing::AllOf(testing::StartsWith(
+                         "expression:1:1: up to here the text has 513 conditions with costly or indexed operands\n"),
+                     testing::EndsWith("^ at most 512 are allowed; split it into several texts")));
 }
 
 TEST(BoundsTest, ATextHasAtMostOneMebibyte) {
