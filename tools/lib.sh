@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # What tools/demo, tools/test and .ci/run share. Sourced, not run; callers have set -euo pipefail.
 
 root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
