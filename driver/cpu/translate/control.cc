@@ -166,9 +166,48 @@ const InstructionRow* FindInstruction(std::string_view opcode) {
   return it == table->end() ? nullptr : it->second;
 }
 
+namespace {
+
+void MarkReads(const Operand& operand, const std::vector<int>& written_in, int block, std::vector<bool>& carries) {
+  if (operand.kind == Operand::Kind::kRegister && written_in[operand.variable] != block)
+    carries[operand.variable] = true;
+  for (const Operand& element : operand.elements) MarkReads(element, written_in, block, carries);
+}
+
+void MarkWrites(const Operand& operand, int block, std::vector<int>& written_in) {
+  if (operand.kind == Operand::Kind::kRegister) written_in[operand.variable] = block;
+  for (const Operand& element : operand.elements) MarkWrites(element, block, written_in);
+}
+
+// The registers that are read in a basic block which has not written them before.
+std::vector<bool> RegistersAcrossBlocks(const ptx::Function& function) {
+  std::vector<bool> carries(function.variables.size());
+  std::vector<int> written_in(function.variables.size(), -1);
+  std::vector<bool> starts(function.body.size() + 1);
+  for (const auto& [name, index] : function.labels) starts[index] = true;
+  int block = 0;
+  for (size_t i = 0; i < function.body.size(); ++i) {
+    const ptx::Instruction& instruction = function.body[i];
+    if (starts[i]) ++block;
+    const bool jumps = instruction.opcode == "bra" || instruction.opcode == "brx";
+    const bool writes =
+        !jumps && !instruction.operands.empty() && instruction.operands[0].kind != Operand::Kind::kAddress;
+    for (size_t k = writes ? 1 : 0; k < instruction.operands.size(); ++k) {
+      MarkReads(instruction.operands[k], written_in, block, carries);
+    }
+    if (instruction.guard >= 0 && written_in[instruction.guard] != block) carries[instruction.guard] = true;
+    if (writes && instruction.guard < 0) MarkWrites(instruction.operands[0], block, written_in);
+    if (jumps) ++block;
+  }
+  return carries;
+}
+
+}  // namespace
+
 // Every label and every instruction after a jump begins a basic block; a guarded instruction gets one of its own.
 void EmitBody(Emitter& e) {
   llvm::Function* const function = e.b.GetInsertBlock()->getParent();
+  if (e.body_start != nullptr) e.carries = RegistersAcrossBlocks(e.function);
   std::map<size_t, llvm::BasicBlock*> starts;
   for (const auto& [name, index] : e.function.labels) {
     llvm::BasicBlock*& block = starts[index];

@@ -200,9 +200,10 @@ Value* Emitter::Storage(int variable) {
   switch (declared.space) {
     case Space::kRegister:
       where = EntryAlloca(b.getIntNTy(declared.type.total_bits() * declared.vector), 0);
-      if (body_start != nullptr) {
+      if (body_start != nullptr && carries[variable]) {
         // Threads of a block run as a loop over one set of registers. A register that is not written on every path
-        // would carry its value from one thread to the next; the loop would then not vectorise.
+        // would carry its value from one thread to the next; the loop would then not vectorise. (Not for every
+        // register: LLVM's mem2reg takes quadratic time over many stores in one block.)
         llvm::IRBuilder<> at_start(body_start, body_start->getFirstInsertionPt());
         at_start.CreateStore(llvm::Constant::getNullValue(b.getIntNTy(declared.type.total_bits() * declared.vector)),
                              where);

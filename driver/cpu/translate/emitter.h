@@ -50,6 +50,7 @@ class Emitter {
   llvm::BasicBlock* exited = nullptr;      // and `exit`,
   llvm::BasicBlock* trapped = nullptr;     // and `trap`.
   llvm::BasicBlock* body_start = nullptr;  // Where a kernel's thread begins; null in a device function.
+  std::vector<bool> carries;  // Of a kernel's registers: whether one may be read before a thread writes it.
   std::map<std::string_view, llvm::BasicBlock*> labels;
   std::vector<Value*>
       storage;  // Of the function's variables: a register's alloca, else its address (ptr); null if unused.

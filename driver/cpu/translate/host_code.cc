@@ -16,9 +16,8 @@
 #include "llvm/Support/SmallVectorMemoryBuffer.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
-#include "llvm/Transforms/Scalar/LoopPassManager.h"
-#include "llvm/Transforms/Scalar/SimpleLoopUnswitch.h"
 #include "llvm/Transforms/Scalar/SimplifyCFG.h"
+#include "llvm/Transforms/Utils/Mem2Reg.h"
 
 namespace slipway::cpu {
 namespace {
@@ -45,6 +44,30 @@ absl::StatusOr<std::unique_ptr<llvm::TargetMachine>> MakeTargetMachine() {
   return std::move(*machine);
 }
 
+// LLVM's optimiser and instruction selector take time that grows with the square of a straight-line function's length.
+// Kernels of ordinary size get everything, long ones (formulas of thousands of terms) what is linear.
+enum class Effort : uint8_t { kFull, kLinear };
+constexpr size_t kLongFunction = 6000;  // IR instructions, before optimisation: about 2,000 of PTX.
+
+Effort EffortFor(const llvm::Module& module) {
+  for (const llvm::Function& function : module) {
+    if (function.getInstructionCount() > kLongFunction) return Effort::kLinear;
+  }
+  return Effort::kFull;
+}
+
+// Registers to values, and addresses that the hardware can compute.
+void OptimizeLinearly(llvm::Module& module) {
+  llvm::FunctionAnalysisManager functions;
+  llvm::PassBuilder().registerFunctionAnalyses(functions);
+  llvm::FunctionPassManager manager;
+  manager.addPass(llvm::PromotePass());
+  manager.addPass(RecoverAddressesPass());
+  for (llvm::Function& function : module) {
+    if (!function.isDeclaration()) manager.run(function, functions);
+  }
+}
+
 void Optimize(llvm::Module& module, llvm::TargetMachine& machine) {
   llvm::PipelineTuningOptions tuning;
   tuning.LoopVectorization = true;
@@ -65,8 +88,6 @@ void Optimize(llvm::Module& module, llvm::TargetMachine& machine) {
       [](llvm::FunctionPassManager& manager, llvm::OptimizationLevel) { manager.addPass(RecoverAddressesPass()); });
   passes.registerVectorizerStartEPCallback([](llvm::FunctionPassManager& manager, llvm::OptimizationLevel) {
     manager.addPass(TightenThreadLoopPass());
-    manager.addPass(llvm::createFunctionToLoopPassAdaptor(llvm::SimpleLoopUnswitchPass(/*NonTrivial=*/true),
-                                                          /*UseMemorySSA=*/true));
     manager.addPass(llvm::SimplifyCFGPass());
   });
   passes.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(module, modules);
@@ -108,7 +129,13 @@ absl::StatusOr<std::unique_ptr<HostCode>> HostCode::Compile(llvm::Module& module
   llvm::raw_string_ostream problem_stream(problems);
   if (llvm::verifyModule(module, &problem_stream)) return Bug("the translated IR is broken", problems);
   SLIPWAY_ASSIGN_OR_RETURN(std::unique_ptr<llvm::TargetMachine> machine, MakeTargetMachine());
-  Optimize(module, *machine);
+  if (EffortFor(module) == Effort::kFull) {
+    Optimize(module, *machine);
+  } else {
+    OptimizeLinearly(module);
+    machine->setOptLevel(llvm::CodeGenOptLevel::None);
+    machine->setFastISel(true);
+  }
 
   llvm::SmallVector<char, 0> object;
   llvm::raw_svector_ostream object_stream(object);

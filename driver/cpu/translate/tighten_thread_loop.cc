@@ -3,10 +3,12 @@
 #include <optional>
 
 #include "llvm/Analysis/LoopInfo.h"
+#include "llvm/IR/Dominators.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/PatternMatch.h"
 #include "llvm/Transforms/Utils/BasicBlockUtils.h"
+#include "llvm/Transforms/Utils/Cloning.h"
 
 namespace slipway::cpu {
 namespace {
@@ -121,45 +123,55 @@ Value* MayWrap(llvm::IRBuilder<>& b, const ThreadLoop& loop, Value* base, Value*
   return b.CreateExtractValue(checked, 1);
 }
 
-bool Tighten(llvm::Loop& loop) {
+// Keeps a copy of the loop as it is for when `wraps` is true; what follows is done to the original.
+void KeepCopy(llvm::Loop& loop, Value* wraps, llvm::LoopInfo& loops, llvm::DominatorTree& dominators) {
+  BasicBlock* const check = loop.getLoopPreheader();
+  llvm::SplitBlock(check, check->getTerminator(), &dominators, &loops);
+  llvm::ValueToValueMapTy map;
+  llvm::SmallVector<BasicBlock*, 8> blocks;
+  llvm::cloneLoopWithPreheader(loop.getLoopPreheader(), check, &loop, map, ".wraps", &loops, &dominators, blocks);
+  llvm::remapInstructionsInBlocks(blocks, map);
+  llvm::ReplaceInstWithInst(check->getTerminator(),
+                            llvm::BranchInst::Create(blocks.front(), loop.getLoopPreheader(), wraps));
+}
+
+bool Tighten(llvm::Loop& loop, llvm::LoopInfo& loops, llvm::DominatorTree& dominators) {
   const std::optional<ThreadLoop> match = Match(loop);
   if (!match.has_value()) return false;
   Value* const base = Base(match->sum, match->index, loop);
   if (base == nullptr) return false;
-  BasicBlock* const preheader = loop.getLoopPreheader();
-  llvm::IRBuilder<> b(preheader->getTerminator());
-  llvm::Type* const sum_type = match->sum->getType();
+  llvm::IRBuilder<> b(loop.getLoopPreheader()->getTerminator());
   llvm::Type* const bound_type = match->bound->getType();
   llvm::Type* const wide = b.getInt64Ty();
-  Value* const last = b.CreateZExtOrTrunc(b.CreateSub(match->bound, llvm::ConstantInt::get(bound_type, 1)), sum_type);
+  Value* const last =
+      b.CreateZExtOrTrunc(b.CreateSub(match->bound, llvm::ConstantInt::get(bound_type, 1)), match->sum->getType());
   Value* const wraps = MayWrap(b, *match, base, last);
+  if (wraps != b.getFalse()) KeepCopy(loop, wraps, loops, dominators);
+
+  BasicBlock* const preheader = loop.getLoopPreheader();
+  b.SetInsertPoint(preheader->getTerminator());
   Value* const inside = b.CreateICmp(match->enter, base, match->limit);
   Value* const room = b.CreateZExtOrTrunc(b.CreateSub(match->limit, base), wide);
-  Value* const bound = b.CreateZExtOrTrunc(match->bound, wide);
-  Value* const some = b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, room, bound);
-  Value* const count = b.CreateSelect(wraps, bound, b.CreateSelect(inside, some, llvm::ConstantInt::get(wide, 0)));
+  Value* const some = b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, room, b.CreateZExtOrTrunc(match->bound, wide));
+  Value* const count = b.CreateZExtOrTrunc(b.CreateSelect(inside, some, llvm::ConstantInt::get(wide, 0)), bound_type);
   // The loop tests at its end: no threads, no loop.
-  Value* const none = b.CreateICmpEQ(count, llvm::ConstantInt::get(wide, 0));
-  BasicBlock* const exit = loop.getUniqueExitBlock();
-  llvm::ReplaceInstWithInst(preheader->getTerminator(), llvm::BranchInst::Create(exit, loop.getHeader(), none));
-  b.SetInsertPoint(preheader->getTerminator());
-  match->exit_test->setOperand(1, b.CreateZExtOrTrunc(count, bound_type));
-
+  Value* const none = b.CreateICmpEQ(count, llvm::ConstantInt::get(bound_type, 0));
+  llvm::ReplaceInstWithInst(preheader->getTerminator(),
+                            llvm::BranchInst::Create(loop.getUniqueExitBlock(), loop.getHeader(), none));
+  match->exit_test->setOperand(1, count);
   auto* const branch = llvm::cast<llvm::BranchInst>(loop.getHeader()->getTerminator());
-  const bool enters_if_true = branch->getSuccessor(1) == loop.getLoopLatch();
-  b.SetInsertPoint(branch);
-  Value* const tested = branch->getCondition();
-  branch->setCondition(enters_if_true ? b.CreateLogicalOr(b.CreateNot(wraps), tested)
-                                      : b.CreateLogicalAnd(wraps, tested));
+  branch->setCondition(b.getInt1(branch->getSuccessor(1) == loop.getLoopLatch()));
   return true;
 }
 
 }  // namespace
 
 llvm::PreservedAnalyses TightenThreadLoopPass::run(llvm::Function& function, llvm::FunctionAnalysisManager& analyses) {
+  auto& loops = analyses.getResult<llvm::LoopAnalysis>(function);
+  auto& dominators = analyses.getResult<llvm::DominatorTreeAnalysis>(function);
   bool changed = false;
-  for (llvm::Loop* loop : analyses.getResult<llvm::LoopAnalysis>(function).getLoopsInPreorder()) {
-    changed |= loop->isInnermost() && Tighten(*loop);
+  for (llvm::Loop* loop : loops.getLoopsInPreorder()) {
+    changed |= loop->isInnermost() && Tighten(*loop, loops, dominators);
   }
   return changed ? llvm::PreservedAnalyses::none() : llvm::PreservedAnalyses::all();
 }

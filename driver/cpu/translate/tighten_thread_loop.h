@@ -13,8 +13,8 @@ namespace slipway::cpu {
 //   for (t = 0; t != threads; ++t) if (base + t < n) body(t);
 //   for (t = 0; t != min(max(n - base, 0), threads); ++t) body(t);
 //
-// Where base + t can wrap (32-bit indices), the test stays, behind a flag that does not change in the loop, for
-// loop unswitching to take out. Needs loops in rotated form, and leaves them in it.
+// Where base + t can wrap (32-bit indices), a copy of the loop as it was stays for that case. Needs loops in rotated
+// form, and leaves them in it.
 class TightenThreadLoopPass : public llvm::PassInfoMixin<TightenThreadLoopPass> {
  public:
   llvm::PreservedAnalyses run(llvm::Function& function, llvm::FunctionAnalysisManager& analyses);

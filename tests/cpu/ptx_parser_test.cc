@@ -1,0 +1,122 @@
+// The PTX parser: what it makes of a module, and every message about text that is not one.
+#include "driver/cpu/ptx/parser.h"
+
+#include <string>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace slipway::cpu::ptx {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr char kHeader[] = ".version 8.4\n.target sm_90a, debug\n.address_size 64\n";
+
+TEST(PtxParser, ReadsAModule) {
+  const auto module = Parse(std::string(kHeader) + R"(
+    .file 1 "a.cu"
+    .extern .shared .align 16 .b8 dynamic[];
+    .visible .const .align 8 .u64 table[2] = {generic(values)+8, 7};
+    .global .align 4 .f32 values[4] = {1.5, 0f40000000, -1};
+    .func (.param .b32 result) twice(.param .b32 x) { ret; }
+    .visible .entry kernel(.param .u64 .ptr .global .align 4 p, .param .align 8 .b8 a[24], .param .f64 d) .maxntid 128, 2
+    {
+      .reg .pred %p<3>; .reg .b32 %r<4>; .reg .f64 %fd1;
+      $L: mov.u32 %r1, %tid.x;   // comment
+      { .reg .b32 %r1; mov.b32 %r1, 0x10+2*3; }
+      setp.lt.s32 %p1|%p2, %r1, -5;
+      @!%p1 bra $L;
+      .pragma "nounroll";
+      ret;
+    }
+    .section .debug_info { .b8 1, 2 })");
+  ASSERT_TRUE(module.ok()) << module.status();
+  EXPECT_EQ((*module)->version, 84);
+  EXPECT_EQ((*module)->sm, 90);
+  ASSERT_EQ((*module)->variables.size(), 3U);
+  EXPECT_EQ((*module)->variables[1].relocations.size(), 1U);
+  EXPECT_EQ((*module)->variables[1].relocations[0].addend, 8);
+  EXPECT_EQ((*module)->variables[2].initializer.size(), 16U);
+  ASSERT_EQ((*module)->functions.size(), 2U);
+  const Function& kernel = (*module)->functions[1];
+  EXPECT_TRUE(kernel.is_kernel);
+  ASSERT_EQ(kernel.params.size(), 3U);
+  EXPECT_EQ(kernel.variables[kernel.params[1]].bytes, 24U);
+  EXPECT_EQ(kernel.max_block[0], 128U);
+  EXPECT_EQ(kernel.max_block[1], 2U);
+  ASSERT_EQ(kernel.body.size(), 5U);
+  EXPECT_EQ(kernel.labels.at("$L"), 0U);
+  EXPECT_EQ(kernel.body[1].operands[1].bits, 22U);
+  EXPECT_NE(kernel.body[0].operands[0].variable, kernel.body[1].operands[0].variable)
+      << "the inner %r1 hides the outer";
+  EXPECT_EQ(kernel.body[2].operands[0].kind, Operand::Kind::kPair);
+  EXPECT_TRUE(kernel.body[3].guard_negated);
+}
+
+struct Bad {
+  const char* name;
+  std::string text;
+  const char* message;
+  absl::StatusCode code = absl::StatusCode::kInvalidArgument;
+};
+
+class PtxParserError : public ::testing::TestWithParam<Bad> {};
+
+TEST_P(PtxParserError, SaysLineAndReason) {
+  const auto module = Parse(GetParam().text);
+  ASSERT_FALSE(module.ok());
+  EXPECT_EQ(module.status().code(), GetParam().code);
+  EXPECT_THAT(std::string(module.status().message()), HasSubstr(GetParam().message));
+}
+
+std::string InKernel(const std::string& body) {
+  return std::string(kHeader) + ".entry k()\n{\n.reg .pred %p<2>; .reg .b32 %r<4>;\n" + body + "\n}\n";
+}
+std::string Deep(const std::string& open, int times, const std::string& middle) {
+  std::string text;
+  for (int i = 0; i < times; ++i) text += open;
+  return text + middle;
+}
+
+const Bad kBad[] = {
+    {"Empty", "", "line 1: no .version directive: this is not PTX text"},
+    {"NotPtx", "hello", "line 1: expected a directive, got 'hello'"},
+    {"NoTarget", ".version 8.0\n", "line 1: no .target directive"},
+    {"BadVersion", ".version x\n", "expected a version such as 8.4, got 'x'"},
+    {"BadTarget", ".version 8.0\n.target sm_xx\n", "line 2: unknown target sm_xx"},
+    {"AddressSize32", ".version 8.0\n.target sm_90\n.address_size 32\n",
+     "line 3: .address_size 32: only 64 is supported"},
+    {"OpenComment", ".version 8.0 /* no end", "line 1: a comment that is not closed"},
+    {"OpenString", ".version 8.0\n.file 1 \"abc\n", "line 2: a string that is not closed"},
+    {"BinaryText", std::string(kHeader) + "\xff\xfe", "unexpected character '\\xff'"},
+    {"NumberTooLarge", InKernel("mov.b32 %r1, 0x1ffffffffffffffff;"), "does not fit in 64 bits"},
+    {"BadNumber", InKernel("mov.b32 %r1, 0x12g4;"), "'0x12g4' is not a number"},
+    {"NoSemicolon", InKernel("mov.b32 %r1, 1\nret;"), "line 8: expected ';', got 'ret'"},
+    {"NoClosingBrace", std::string(kHeader) + ".entry k()\n{\nret;\n", "line 4: 'k' has no closing '}'"},
+    {"LabelTwice", InKernel("A: ret;\nA: ret;"), "line 8: label 'A' is defined twice"},
+    {"DeclaredTwice", InKernel(".reg .b32 a;\n.reg .b32 a;"), "'a' is declared twice"},
+    {"GuardIsNoPredicate", InKernel("@%r1 ret;"), "line 7: '%r1' is no predicate register"},
+    {"DeepBlocks", InKernel(Deep("{", 100000, "")), "blocks nested deeper than 64"},
+    {"DeepConstant", InKernel("mov.b32 %r1, " + Deep("(", 100000, "1;")), "nesting deeper than 100"},
+    {"DeepNegation", InKernel("mov.b32 %r1, " + Deep("-", 100000, "1;")), "nesting deeper than 100"},
+    {"DeepOperands", InKernel("mov.b32 " + Deep("{", 100000, "%r1;")), "operands nested too deep"},
+    {"DivisionByZero", InKernel("mov.b32 %r1, 1/0;"), "division by zero"},
+    {"FloatIndex", std::string(kHeader) + ".global .b8 a[1.5];\n",
+     "line 4: expected an integer, got a floating-point number"},
+    {"HugeVariable", std::string(kHeader) + ".global .b8 a[0xffffffffffff];\n", "'a' is too large"},
+    {"BadAlign", std::string(kHeader) + ".global .align 3 .b8 a[4];\n", ".align 3: expected a power of two"},
+    {"TooManyValues", std::string(kHeader) + ".global .b32 a[1] = {1, 2};\n", "more initial values than elements"},
+    {"RegisterOutside", std::string(kHeader) + ".reg .b32 %r<2>;\n", "a register outside any function"},
+    {"NoType", std::string(kHeader) + ".global a;\n", "expected a type such as .b32"},
+    {"Managed", std::string(kHeader) + ".global .attribute(.managed) .b32 a;\n", "line 4: .managed: not supported",
+     absl::StatusCode::kUnimplemented},
+    {"UnknownDirective", std::string(kHeader) + ".entry k() .explicitcluster { ret; }\n",
+     "line 4: .explicitcluster: not supported", absl::StatusCode::kUnimplemented},
+};
+
+INSTANTIATE_TEST_SUITE_P(All, PtxParserError, ::testing::ValuesIn(kBad),
+                         [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace slipway::cpu::ptx

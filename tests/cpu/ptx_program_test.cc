@@ -1,0 +1,312 @@
+// PTX as host code: control flow, calls, state spaces, thread indices, and every message about PTX that is refused.
+#include <cmath>
+#include <cstring>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "driver/cpu/program.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace slipway::cpu {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+constexpr char kHeader[] = ".version 8.4\n.target sm_90\n.address_size 64\n";
+
+std::unique_ptr<Program> LoadOrDie(const std::string& body) {
+  auto program = Program::Load(kHeader + body);
+  EXPECT_TRUE(program.ok()) << program.status();
+  return program.ok() ? *std::move(program) : nullptr;
+}
+
+// Runs the only kernel: out[i] for every thread of `blocks` blocks of `threads`, given {out, parameter, n}.
+template <class T>
+std::vector<T> RunKernel(const Program& program, size_t count, uint64_t parameter, uint32_t blocks, uint32_t threads,
+                         uint32_t* trapped = nullptr) {
+  std::vector<T> out(count, T{});
+  struct alignas(16) {
+    T* out;
+    uint64_t parameter;
+    uint32_t n;
+  } params{out.data(), parameter, static_cast<uint32_t>(count)};
+  CpuLaunch launch;
+  launch.params = reinterpret_cast<const std::byte*>(&params);
+  launch.grid[0] = blocks;
+  launch.block[0] = threads;
+  alignas(128) static std::byte shared[1 << 16];
+  program.kernels()[0].run(&launch, 0, blocks, shared);
+  if (trapped != nullptr) *trapped = launch.trapped;
+  return out;
+}
+
+// A kernel over {out, parameter, n} whose body computes %d (of `type`) from %i, %u (parameter).
+std::string ElementKernel(const std::string& body, const std::string& type = "b32", const std::string& before = "",
+                          const std::string& guard = "setp.ge.s32 %p0, %i, %n;") {
+  const std::string bytes = type == "b64" ? "8" : "4";
+  return before + ".visible .entry k(.param .u64 out, .param .u64 parameter, .param .u32 n)\n{\n" +
+         ".reg .pred %p<9>; .reg .b32 %r<20>; .reg .b64 %l<20>; .reg .f32 %f<9>; .reg .b32 %i, %n; .reg .b64 %u, "
+         "%to;\n" +
+         ".reg ." + type + " %d;\n" +
+         "mov.u32 %r0, %ctaid.x; mov.u32 %r1, %ntid.x; mov.u32 %r2, %tid.x; mad.lo.s32 %i, %r0, %r1, %r2;\n" +
+         "ld.param.u32 %n, [n]; ld.param.u64 %u, [parameter]; ld.param.u64 %to, [out];\n" + guard +
+         "\n@%p0 bra END;\n" + "mul.wide.s32 %l0, %i, " + bytes + "; add.s64 %to, %to, %l0;\n" + body + "\nst.global." +
+         type + " [%to], %d;\nEND: ret;\n}\n";
+}
+
+TEST(PtxProgram, LoopsAndBranches) {  // Collatz steps: threads leave the loop at different times.
+  const auto program = LoadOrDie(ElementKernel(R"(
+    add.s32 %r3, %i, 1; mov.u32 %d, 0;
+    LOOP: setp.eq.s32 %p1, %r3, 1; @%p1 bra DONE;
+    and.b32 %r4, %r3, 1; setp.eq.s32 %p2, %r4, 0;
+    @%p2 shr.u32 %r3, %r3, 1;
+    @!%p2 mad.lo.s32 %r3, %r3, 3, 1;
+    add.s32 %d, %d, 1; bra.uni LOOP;
+    DONE:)"));
+  const std::vector<uint32_t> steps = RunKernel<uint32_t>(*program, 100, 0, 4, 32);
+  for (uint32_t i = 0; i < steps.size(); ++i) {
+    uint32_t want = 0;
+    for (uint64_t x = i + 1; x != 1; x = x % 2 == 0 ? x / 2 : 3 * x + 1) ++want;
+    EXPECT_EQ(steps[i], want) << i;
+  }
+}
+
+TEST(PtxProgram, BranchTable) {
+  const auto program = LoadOrDie(ElementKernel(R"(
+    T: .branchtargets A, B, C;
+    rem.u32 %r3, %i, 3;
+    brx.idx %r3, T;
+    A: mov.u32 %d, 10; bra OUT;
+    B: mov.u32 %d, 20; bra OUT;
+    C: mov.u32 %d, 30;
+    OUT:)"));
+  EXPECT_THAT(RunKernel<uint32_t>(*program, 5, 0, 1, 8), ElementsAre(10, 20, 30, 10, 20));
+}
+
+TEST(PtxProgram, CallsWithParamsAndRecursion) {
+  const auto program = LoadOrDie(ElementKernel(R"(
+    { .param .b32 a; .param .b32 r; st.param.b32 [a], %i; call.uni (r), factorial, (a); ld.param.b32 %d, [r]; })",
+                                               "b32", R"(
+    .func (.param .b32 r) factorial(.param .b32 n)
+    {
+      .reg .b32 %r<5>; .reg .pred %p;
+      ld.param.b32 %r0, [n]; setp.gt.s32 %p, %r0, 1; @%p bra MORE;
+      st.param.b32 [r], 1; ret;
+      MORE: sub.s32 %r1, %r0, 1;
+      { .param .b32 a; .param .b32 q; st.param.b32 [a], %r1; call (q), factorial, (a); ld.param.b32 %r2, [q]; }
+      mul.lo.s32 %r3, %r2, %r0; st.param.b32 [r], %r3; ret;
+    }
+  )"));
+  EXPECT_THAT(RunKernel<uint32_t>(*program, 6, 0, 1, 8), ElementsAre(1, 1, 2, 6, 24, 120));
+}
+
+TEST(PtxProgram, LocalMemoryIsAThreadsOwn) {
+  const auto program = LoadOrDie(ElementKernel(R"(
+    .local .align 4 .b8 depot[16]; .reg .b64 %sp, %at;
+    mov.u64 %sp, depot; cvta.local.u64 %sp, %sp;
+    st.u32 [%sp], %i; st.u32 [%sp+4], 5; st.u32 [%sp+8], 7; st.u32 [%sp+12], 9;
+    rem.u32 %r3, %i, 4; mul.wide.u32 %l3, %r3, 4; add.s64 %at, %sp, %l3; ld.u32 %d, [%at];)"));
+  EXPECT_THAT(RunKernel<uint32_t>(*program, 9, 0, 1, 16), ElementsAre(0, 5, 7, 9, 4, 5, 7, 9, 8));
+  EXPECT_EQ(program->kernels()[0].local_bytes, 16U);
+}
+
+TEST(PtxProgram, GlobalsAndConstants) {
+  const auto program = LoadOrDie(ElementKernel(R"(
+    rem.u32 %r3, %i, 3; mul.wide.u32 %l3, %r3, 4; mov.u64 %l4, table; add.s64 %l4, %l4, %l3;
+    ld.const.u32 %r4, [%l4]; ld.global.u64 %l5, [pointer]; ld.global.u32 %r5, [%l5]; add.u32 %d, %r4, %r5;)",
+                                               "b32", R"(
+    .const .align 4 .b32 table[3] = {100, 200, 300};
+    .visible .global .align 4 .b32 cells[2] = {5, 6};
+    .global .align 8 .u64 pointer[1] = {generic(cells)+4};
+  )"));
+  EXPECT_THAT(RunKernel<uint32_t>(*program, 4, 0, 1, 4), ElementsAre(106, 206, 306, 106));
+  const CpuGlobal* cells = program->FindGlobal("cells");
+  ASSERT_NE(cells, nullptr);
+  EXPECT_EQ(cells->size, 8U);
+  const uint32_t next = 1000;
+  std::memcpy(cells->address + 4, &next, 4);
+  EXPECT_THAT(RunKernel<uint32_t>(*program, 2, 0, 1, 2), ElementsAre(1100, 1200));
+  EXPECT_EQ(program->FindGlobal("nothing"), nullptr);
+}
+
+TEST(PtxProgram, TrapEndsTheLaunch) {
+  const auto program = LoadOrDie(ElementKernel("mov.u32 %d, 1; setp.eq.s32 %p1, %i, 3; @%p1 trap;"));
+  uint32_t trapped = 0;
+  EXPECT_THAT(RunKernel<uint32_t>(*program, 6, 0, 1, 8, &trapped), ElementsAre(1, 1, 1, 0, 0, 0));
+  EXPECT_EQ(trapped, 1U);
+}
+
+// Around the block and the vector widths: the bound that replaces `if (i < n)` must be exact.
+class PtxGuard : public ::testing::TestWithParam<uint32_t> {};
+TEST_P(PtxGuard, LetsInExactlyTheFirst) {
+  const uint32_t n = GetParam();
+  for (const char* guard : {"setp.ge.s32 %p0, %i, %n;", "setp.ge.u32 %p0, %i, %n;", "setp.le.s32 %p0, %n, %i;"}) {
+    const auto program = LoadOrDie(ElementKernel("add.s32 %d, %i, 1;", "b32", "", guard));
+    struct alignas(16) {
+      uint32_t* out;
+      uint64_t parameter;
+      uint32_t n;
+    } params{};
+    std::vector<uint32_t> out(512, 0);
+    params = {out.data(), 0, n};
+    CpuLaunch launch;
+    launch.params = reinterpret_cast<const std::byte*>(&params);
+    launch.grid[0] = 4;
+    launch.block[0] = 128;
+    program->kernels()[0].run(&launch, 0, 4, nullptr);
+    for (uint32_t i = 0; i < out.size(); ++i) ASSERT_EQ(out[i], i < n ? i + 1 : 0) << guard << " n " << n << " i " << i;
+  }
+}
+INSTANTIATE_TEST_SUITE_P(Sizes, PtxGuard, ::testing::Values(0, 1, 15, 16, 127, 128, 129, 255, 300, 511, 512));
+
+TEST(PtxProgram, GuardOfAnIndexThatWraps) {  // 0xffffff00 + t: the last 256 - x threads come round to 0.
+  const auto program = LoadOrDie(
+      ".visible .entry k(.param .u64 out, .param .u32 first, .param .u32 n)\n{\n"
+      ".reg .pred %p; .reg .b32 %r<5>; .reg .b64 %l<5>;\n"
+      "mov.u32 %r0, %tid.x; ld.param.u32 %r1, [first]; add.u32 %r2, %r1, %r0; ld.param.u32 %r3, [n];\n"
+      "setp.ge.u32 %p, %r2, %r3; @%p ret; ld.param.u64 %l0, [out]; mul.wide.u32 %l1, %r0, 4; add.s64 %l2, %l0, %l1;\n"
+      "st.global.u32 [%l2], 1; ret;\n}\n");
+  std::vector<uint32_t> out(256, 0);
+  struct alignas(16) {
+    uint32_t* out;
+    uint32_t first, n;
+  } params{out.data(), 0xffffff80U, 40};
+  CpuLaunch launch;
+  launch.params = reinterpret_cast<const std::byte*>(&params);
+  launch.block[0] = 256;
+  program->kernels()[0].run(&launch, 0, 1, nullptr);
+  for (uint32_t t = 0; t < 256; ++t) EXPECT_EQ(out[t], 0xffffff80U + t < 40U ? 1U : 0U) << t;
+}
+
+TEST(PtxProgram, ThreadAndBlockIndicesIn3D) {
+  const auto program = LoadOrDie(R"(
+    .visible .entry k(.param .u64 out)
+    {
+      .reg .b32 %r<20>; .reg .b64 %l<4>;
+      mov.u32 %r0, %tid.x; mov.u32 %r1, %tid.y; mov.u32 %r2, %tid.z; mov.u32 %r3, %ctaid.x; mov.u32 %r4, %ctaid.y;
+      mov.u32 %r5, %ctaid.z; mov.u32 %r6, %ntid.x; mov.u32 %r7, %ntid.y; mov.u32 %r8, %ntid.z; mov.u32 %r9, %nctaid.x;
+      mov.u32 %r10, %nctaid.y;
+      mad.lo.u32 %r11, %r5, %r10, %r4; mad.lo.u32 %r11, %r11, %r9, %r3;
+      mad.lo.u32 %r11, %r11, %r8, %r2; mad.lo.u32 %r11, %r11, %r7, %r1; mad.lo.u32 %r11, %r11, %r6, %r0;
+      ld.param.u64 %l0, [out]; mul.wide.u32 %l1, %r11, 4; add.s64 %l2, %l0, %l1; atom.global.add.u32 %r12, [%l2], %r11; ret;
+    })");
+  std::vector<uint32_t> out(2 * 3 * 2 * 5 * 2 * 3, 0), want(out.size());
+  std::iota(want.begin(), want.end(), 0);
+  alignas(16) uint32_t* params[2] = {out.data()};
+  CpuLaunch launch{.params = reinterpret_cast<const std::byte*>(&params), .grid = {2, 3, 2}, .block = {5, 2, 3}};
+  program->kernels()[0].run(&launch, 0, 7, nullptr);
+  program->kernels()[0].run(&launch, 7, 12, nullptr);
+  EXPECT_EQ(out, want);
+}
+
+TEST(PtxProgram, KernelsDescribeThemselves) {
+  const auto program = LoadOrDie(R"(
+    .visible .entry k(.param .u8 a, .param .f64 b, .param .align 16 .b8 c[20], .param .u16 d) .reqntid 32, 4
+    { .shared .align 8 .b8 s[24]; ret; })");
+  const CpuKernel& kernel = program->kernels()[0];
+  EXPECT_EQ(kernel.params_bytes, 38U);
+  ASSERT_EQ(kernel.params.size(), 4U);
+  EXPECT_EQ(kernel.params[1].offset, 8U);
+  EXPECT_EQ(kernel.params[2].offset, 16U);
+  EXPECT_EQ(kernel.params[3].offset, 36U);
+  EXPECT_EQ(kernel.shared_bytes, 24U);
+  EXPECT_EQ(kernel.max_threads, 128U);
+  EXPECT_EQ(kernel.required_block[1], 4U);
+  EXPECT_TRUE(program->ContainsCode(reinterpret_cast<const void*>(kernel.run)));
+  EXPECT_FALSE(program->ContainsCode(&kernel));
+  EXPECT_EQ(program->FindKernel("other"), nullptr);
+}
+
+TEST(PtxProgram, Approximations) {  // The oracle has exact forms only.
+  struct {
+    const char* body;
+    double want;
+  } const kCases[] = {
+      {"ex2.approx.f32 %f1, %f0;", std::exp2(0.7)},   {"lg2.approx.f32 %f1, %f0;", std::log2(0.7)},
+      {"sin.approx.f32 %f1, %f0;", std::sin(0.7)},    {"cos.approx.ftz.f32 %f1, %f0;", std::cos(0.7)},
+      {"tanh.approx.f32 %f1, %f0;", std::tanh(0.7)},  {"rsqrt.approx.f32 %f1, %f0;", 1 / std::sqrt(0.7)},
+      {"rcp.approx.ftz.f32 %f1, %f0;", 1 / 0.7},      {"sqrt.approx.f32 %f1, %f0;", std::sqrt(0.7)},
+      {"div.full.f32 %f1, %f0, 0f40400000;", 0.7 / 3}};
+  for (const auto& test : kCases) {
+    const auto program = LoadOrDie(ElementKernel(std::string("mov.f32 %f0, 0.7; ") + test.body + " mov.b32 %d, %f1;"));
+    EXPECT_NEAR(RunKernel<float>(*program, 1, 0, 1, 1)[0], test.want, 1e-6) << test.body;
+  }
+}
+
+TEST(PtxProgram, LongStraightLineCode) {
+  std::string body = "mov.u32 %r3, 0;\n";
+  for (int i = 0; i < 20000; ++i) body += "add.s32 %r3, %r3, %i;\n";
+  const auto program = LoadOrDie(ElementKernel(body + "mov.u32 %d, %r3;"));
+  EXPECT_THAT(RunKernel<uint32_t>(*program, 3, 0, 1, 4), ElementsAre(0, 20000, 40000));
+}
+
+struct Refused {
+  const char* name;
+  std::string text;
+  const char* message;
+  absl::StatusCode code = absl::StatusCode::kInvalidArgument;
+};
+class PtxRefused : public ::testing::TestWithParam<Refused> {};
+TEST_P(PtxRefused, SaysLineOpcodeAndReason) {
+  const auto program = Program::Load(GetParam().text);
+  ASSERT_FALSE(program.ok());
+  EXPECT_EQ(program.status().code(), GetParam().code) << program.status();
+  EXPECT_THAT(std::string(program.status().message()), HasSubstr(GetParam().message));
+}
+
+std::string Instruction(const std::string& text) {
+  return std::string(kHeader) +
+         ".entry k(.param .u64 p)\n{\n.reg .pred %p<3>; .reg .b16 %h<3>; .reg .b32 %r<5>; .reg .b64 %l<3>;\n" + text +
+         "\n}\n";
+}
+constexpr absl::StatusCode kUnimplemented = absl::StatusCode::kUnimplemented;
+
+const Refused kRefused[] = {
+    {"NewerIsa", ".version 99.0\n.target sm_90\n", ".version 99.0 is newer than this device's driver takes",
+     absl::StatusCode::kOutOfRange},
+    {"NewerTarget", ".version 8.4\n.target sm_120\n", ".target sm_120 is newer than this device (sm_90)",
+     absl::StatusCode::kFailedPrecondition},
+    {"Barrier", Instruction("bar.sync 0;"), "line 7: bar.sync: the CPU device does not have this instruction",
+     kUnimplemented},
+    {"Shuffle", Instruction("shfl.sync.idx.b32 %r1, %r2, 0, 31, -1;"), "line 7: shfl.sync.idx.b32:", kUnimplemented},
+    {"UnknownOpcode", Instruction("frobnicate.u32 %r1, %r2;"), "line 7: frobnicate.u32:", kUnimplemented},
+    {"UnknownModifier", Instruction("add.fancy.u32 %r1, %r2, %r3;"), "the CPU device does not know .fancy here",
+     kUnimplemented},
+    {"NoType", Instruction("add %r1, %r2, %r3;"), "add: no type that the CPU device knows", kUnimplemented},
+    {"TooFewOperands", Instruction("add.u32 %r1, %r2;"), "add.u32: expected 3 operands, got 2"},
+    {"NarrowRegister", Instruction("add.u64 %l1, %l2, %r1;"), "'%r1' has 32 bits, where the instruction reads 64"},
+    {"NarrowResult", Instruction("mov.b32 %h1, %r1;"), "'%h1' has 16 bits, where the instruction writes 32"},
+    {"PredicateAsInteger", Instruction("add.u32 %r1, %r2, %p1;"), "'%p1' has 1 bits"},
+    {"FloatForInteger", Instruction("mov.b16 %h1, 1.5;"), "a floating-point constant where 16 bits are read"},
+    {"IntegerForFloat", Instruction("add.f32 %r1, %r2, 1;"),
+     "an integer constant where a floating-point value is read"},
+    {"UnknownName", Instruction("mov.b64 %l1, nothing;"), "'nothing' is not declared"},
+    {"UnknownRegister", Instruction("mov.b32 %r1, %nothing;"), "'%nothing' is no register", kUnimplemented},
+    {"UnknownLabel", Instruction("bra NOWHERE;"), "'NOWHERE' is no label of this function"},
+    {"UnknownFunction", Instruction("call nothing;"), "'nothing' is not declared"},
+    {"Address32", Instruction("ld.global.u32 %r1, [%r2];"), "'%r2' is no 64-bit address"},
+    {"NoAddress", Instruction("ld.global.u32 %r1, %l1;"), "expected one address in brackets"},
+    {"WriteConstant", Instruction("st.const.u32 [%l1], %r1;"), "constant memory cannot be written"},
+    {"BadVector", Instruction("ld.global.v2.u32 {%r1}, [%l1];"), "expected 2 registers in braces"},
+    {"BadComparison", Instruction("setp.equ.s32 %p1, %r1, %r2;"), ".equ is not for this type"},
+    {"NoRounding", Instruction("cvt.s32.f32 %r1, %r2;"), "expected .rni, .rzi, .rmi or .rpi"},
+    {"NoHalf", Instruction("mul.u32 %r1, %r2, %r3;"), "expected .lo, .hi or .wide"},
+    {"ExternFunction",
+     std::string(kHeader) + ".extern .func (.param .b32 r) vprintf(.param .b64 a, .param .b64 b);\n.entry k()\n{\n"
+                            ".param .b32 r; .param .b64 a; .param .b64 b;\ncall.uni (r), vprintf, (a, b);\n}\n",
+     "line 8: call.uni: 'vprintf' has no body in this module", kUnimplemented},
+    {"WrongArguments", std::string(kHeader) + ".func f(.param .b32 a) { ret; }\n.entry k()\n{\ncall f;\n}\n",
+     "'f' takes 1 arguments and gives 0 results, not 0 and 0"},
+    {"DefinedTwice", std::string(kHeader) + ".entry k() { ret; }\n.entry k() { ret; }\n",
+     "line 5: 'k' is defined twice"},
+    {"ExternGlobal", std::string(kHeader) + ".extern .global .b32 a;\n", "'a' is not defined in this module",
+     kUnimplemented},
+};
+INSTANTIATE_TEST_SUITE_P(All, PtxRefused, ::testing::ValuesIn(kRefused),
+                         [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace slipway::cpu
