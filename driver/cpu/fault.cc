@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "driver/cpu/float_environment.h"
+#include "driver/cpu/sanitizers.h"
 
 namespace slipway::cpu {
 namespace {
@@ -66,7 +67,8 @@ Fault RunBlocksGuarded(CpuRunBlocks run, CpuLaunch* launch, uint64_t first, uint
   FloatEnvironmentScope float_environment;
   Guard guard;
   // The mask is not saved: the handlers run with SA_NODEFER and block nothing, which spares two system calls a chunk.
-  if (sigsetjmp(guard.out, 0) == 0) {
+  // ThreadSanitizer puts a handler of its own before ours, which blocks every signal.
+  if (sigsetjmp(guard.out, kThreadSanitizer ? 1 : 0) == 0) {
     armed = &guard;
     std::atomic_signal_fence(std::memory_order_seq_cst);
     run(launch, first, last, shared);

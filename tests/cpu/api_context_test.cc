@@ -234,7 +234,7 @@ TEST_F(ApiContext, HandlesAreNeverFollowed) {
   EXPECT_CUDA(Api().StreamDestroy(stale));
   int real = 0;
   for (void* bad : {static_cast<void*>(stale), static_cast<void*>(&real), reinterpret_cast<void*>(0x30),
-                    static_cast<void*>(module_), static_cast<void*>(context_)}) {
+                    static_cast<void*>(Module()), static_cast<void*>(context_)}) {
     CUstream stream = static_cast<CUstream>(bad);
     EXPECT_EQ(Api().StreamSynchronize(stream), CUDA_ERROR_INVALID_HANDLE);
     EXPECT_EQ(Api().StreamQuery(stream), CUDA_ERROR_INVALID_HANDLE);
@@ -246,7 +246,7 @@ TEST_F(ApiContext, HandlesAreNeverFollowed) {
     int value = 0;
     EXPECT_EQ(Api().FuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_NUM_REGS, static_cast<CUfunction>(bad)),
               CUDA_ERROR_INVALID_HANDLE);
-    if (bad == module_) continue;
+    if (bad == Module()) continue;
     EXPECT_EQ(Api().ModuleUnload(static_cast<CUmodule>(bad)), CUDA_ERROR_INVALID_HANDLE);
   }
 }

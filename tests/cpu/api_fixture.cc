@@ -142,7 +142,8 @@ void ApiTest::SetUp() {
   ASSERT_CUDA(Api().Init(0));
   ASSERT_CUDA(Api().DevicePrimaryCtxRetain(&context_, 0));
   ASSERT_CUDA(Api().CtxPushCurrent(context_));
-  ASSERT_CUDA(Api().ModuleLoadDataEx(&module_, kTestPtx, 0, nullptr, nullptr));
+  module_ = nullptr;
+  functions_.clear();
 }
 
 void ApiTest::TearDown() {
@@ -151,9 +152,31 @@ void ApiTest::TearDown() {
   EXPECT_CUDA(Api().DevicePrimaryCtxRelease(0));
 }
 
-CUfunction ApiTest::Function(const char* name) {
-  CUfunction function = nullptr;
-  EXPECT_CUDA(Api().ModuleGetFunction(&function, module_, name)) << name;
+CUmodule ApiTest::LoadModule(const std::string& ptx) {
+  CUmodule module = nullptr;
+  EXPECT_CUDA(Api().CtxPushCurrent(context_));
+  EXPECT_CUDA(Api().ModuleLoadDataEx(&module, ptx.c_str(), 0, nullptr, nullptr));
+  EXPECT_CUDA(Api().CtxPopCurrent(nullptr));
+  return module;
+}
+
+CUmodule ApiTest::Module() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (module_ == nullptr) module_ = LoadModule(kTestPtx);
+  return module_;
+}
+
+CUfunction ApiTest::Function(const std::string& name) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  CUfunction& function = functions_[name];
+  if (function != nullptr) return function;
+  // The text is the header, the variables, and a paragraph a kernel.
+  const std::string text = kTestPtx;
+  size_t variables_end = text.find("\n\n", text.find("table"));
+  size_t entry = text.find(".visible .entry " + name + "(");
+  EXPECT_NE(entry, std::string::npos) << name;
+  std::string ptx = text.substr(0, variables_end + 1) + text.substr(entry, text.find("\n}\n", entry) + 3 - entry);
+  EXPECT_CUDA(Api().ModuleGetFunction(&function, LoadModule(ptx), name.c_str()));
   return function;
 }
 

@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <map>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -14,7 +16,7 @@
 
 namespace slipway::cpu {
 
-// Declares `name` as the module below has it.
+// A module with a handful of kernels: api_fixture.cc says what each does.
 extern const char* const kTestPtx;
 
 // Calls of the CPU device's table by name: Api().MemAlloc(...).
@@ -52,7 +54,11 @@ class ApiTest : public testing::Test {
   void SetUp() override;
   void TearDown() override;
 
-  CUfunction Function(const char* name);
+  // A kernel of kTestPtx, in a module that has only it (and the variables): most tests want one or two. From any
+  // thread, whatever context is current.
+  CUfunction Function(const std::string& name);
+  // All of kTestPtx.
+  CUmodule Module();
   CUstream NewStream(unsigned flags = CU_STREAM_NON_BLOCKING);
   CUevent NewEvent(unsigned flags = CU_EVENT_DEFAULT);
   // Zeroed, and finished.
@@ -72,7 +78,12 @@ class ApiTest : public testing::Test {
   }
 
   CUcontext context_ = nullptr;
+
+ private:
+  CUmodule LoadModule(const std::string& ptx);
+  std::mutex mutex_;
   CUmodule module_ = nullptr;
+  std::map<std::string, CUfunction> functions_;
 };
 
 }  // namespace slipway::cpu

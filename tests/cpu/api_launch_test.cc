@@ -187,10 +187,11 @@ TEST_F(ApiLaunch, IllegalAddressSticksToTheContext) {
   // Far away, null, and where no address can be.
   for (uint64_t wild : {uint64_t{words} + (uint64_t{1} << 33), uint64_t{0}, uint64_t{0x8000} << 48}) {
     CUfunction empty = Function("empty");
+    CUmodule loaded = Module();
     ASSERT_CUDA(Launch("store", 4, 256, stream, wild, 1u));
     EXPECT_EQ(Api().StreamSynchronize(stream), CUDA_ERROR_ILLEGAL_ADDRESS);
     EXPECT_EQ(Api().LaunchKernel(empty, 1, 1, 1, 1, 1, 1, 0, stream, nullptr, nullptr), CUDA_ERROR_ILLEGAL_ADDRESS);
-    EXPECT_EQ(Api().ModuleGetFunction(&empty, module_, "store"), CUDA_ERROR_ILLEGAL_ADDRESS);
+    EXPECT_EQ(Api().ModuleGetFunction(&empty, loaded, "store"), CUDA_ERROR_ILLEGAL_ADDRESS);
     EXPECT_EQ(Api().StreamQuery(stream), CUDA_ERROR_ILLEGAL_ADDRESS);
     EXPECT_EQ(Api().CtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
     EXPECT_EQ(Api().EventRecord(event, stream), CUDA_ERROR_ILLEGAL_ADDRESS);
@@ -204,7 +205,7 @@ TEST_F(ApiLaunch, IllegalAddressSticksToTheContext) {
     EXPECT_EQ(Api().MemFree(words), CUDA_ERROR_ILLEGAL_ADDRESS);
     EXPECT_EQ(Api().EventDestroy(event), CUDA_ERROR_ILLEGAL_ADDRESS);
     EXPECT_EQ(Api().StreamDestroy(stream), CUDA_ERROR_ILLEGAL_ADDRESS);
-    EXPECT_EQ(Api().ModuleUnload(module_), CUDA_ERROR_ILLEGAL_ADDRESS);
+    EXPECT_EQ(Api().ModuleUnload(loaded), CUDA_ERROR_ILLEGAL_ADDRESS);
     // A new context is well.
     TearDown();
     SetUp();

@@ -41,7 +41,7 @@ TEST_F(ApiMemory, WrongFreesAreRefused) {
   EXPECT_EQ(Api().MemAlloc(nullptr, 4), CUDA_ERROR_INVALID_VALUE);
   CUdeviceptr variable = 0;
   size_t bytes = 0;
-  ASSERT_CUDA(Api().ModuleGetGlobal(&variable, &bytes, module_, "counter"));
+  ASSERT_CUDA(Api().ModuleGetGlobal(&variable, &bytes, Module(), "counter"));
   EXPECT_EQ(Api().MemFree(variable), CUDA_ERROR_INVALID_VALUE);
 }
 

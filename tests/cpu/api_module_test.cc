@@ -38,35 +38,40 @@ constexpr char kEmpty[] = ".visible .entry k()\n{\n  ret;\n}\n";
 using ApiModule = ApiTest;
 
 TEST_F(ApiModule, FindsKernelsAndVariables) {
-  CUfunction a = Function("store"), b = Function("store");
+  CUfunction a = nullptr, b = nullptr;
+  ASSERT_CUDA(Api().ModuleGetFunction(&a, Module(), "store"));
+  ASSERT_CUDA(Api().ModuleGetFunction(&b, Module(), "store"));
   EXPECT_EQ(a, b);
   CUfunction missing = nullptr;
-  EXPECT_EQ(Api().ModuleGetFunction(&missing, module_, "stor"), CUDA_ERROR_NOT_FOUND);
-  EXPECT_EQ(Api().ModuleGetFunction(&missing, module_, "counter"), CUDA_ERROR_NOT_FOUND);
-  EXPECT_EQ(Api().ModuleGetFunction(nullptr, module_, "store"), CUDA_ERROR_INVALID_VALUE);
-  EXPECT_EQ(Api().ModuleGetFunction(&missing, module_, nullptr), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(Api().ModuleGetFunction(&missing, Module(), "stor"), CUDA_ERROR_NOT_FOUND);
+  EXPECT_EQ(Api().ModuleGetFunction(&missing, Module(), "counter"), CUDA_ERROR_NOT_FOUND);
+  EXPECT_EQ(Api().ModuleGetFunction(nullptr, Module(), "store"), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(Api().ModuleGetFunction(&missing, Module(), nullptr), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(Api().ModuleGetFunction(&missing, nullptr, "store"), CUDA_ERROR_INVALID_HANDLE);
 
   CUdeviceptr counter = 0, table = 0, out = NewWords(1);
   size_t bytes = 0;
-  ASSERT_CUDA(Api().ModuleGetGlobal(&counter, &bytes, module_, "counter"));
+  ASSERT_CUDA(Api().ModuleGetGlobal(&counter, &bytes, Module(), "counter"));
   EXPECT_EQ(bytes, 4u);
-  ASSERT_CUDA(Api().ModuleGetGlobal(&table, &bytes, module_, "table"));
+  ASSERT_CUDA(Api().ModuleGetGlobal(&table, &bytes, Module(), "table"));
   EXPECT_EQ(bytes, 16u);
-  EXPECT_EQ(Api().ModuleGetGlobal(&table, nullptr, module_, "store"), CUDA_ERROR_NOT_FOUND);
-  EXPECT_EQ(Api().ModuleGetGlobal(nullptr, nullptr, module_, "table"), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(Api().ModuleGetGlobal(&table, nullptr, Module(), "store"), CUDA_ERROR_NOT_FOUND);
+  EXPECT_EQ(Api().ModuleGetGlobal(nullptr, nullptr, Module(), "table"), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(ReadWords(table, 4), (std::vector<uint32_t>{5, 0, 6, 0}));
   // The kernel and the host see one variable.
-  ASSERT_CUDA(Launch("count", 1, 1, nullptr, uint64_t{out}));
+  CUfunction count = nullptr;
+  ASSERT_CUDA(Api().ModuleGetFunction(&count, Module(), "count"));
+  LaunchBuffer buffer(uint64_t{out});
+  ASSERT_CUDA(Api().LaunchKernel(count, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, buffer.extra()));
   EXPECT_EQ(ReadWords(out, 1)[0], 41u);
   EXPECT_EQ(ReadWords(counter, 1)[0], 42u);
   ASSERT_CUDA(Api().MemsetD32(counter, 100, 1));
-  ASSERT_CUDA(Launch("count", 1, 1, nullptr, uint64_t{out}));
+  ASSERT_CUDA(Api().LaunchKernel(count, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, buffer.extra()));
   EXPECT_EQ(ReadWords(out, 1)[0], 100u);
 }
 
 TEST_F(ApiModule, KeepsTheTextThatItLoaded) {
-  EXPECT_EQ(LoadedPtxForTesting(module_), kTestPtx);
+  EXPECT_EQ(LoadedPtxForTesting(Module()), kTestPtx);
   EXPECT_EQ(LoadedPtxForTesting(nullptr), "");
 }
 

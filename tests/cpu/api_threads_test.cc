@@ -191,6 +191,8 @@ TEST_F(ApiThreads, ForkedChildWorksOn) {
 
 TEST_F(ApiThreads, ForkWhileOtherThreadsLaunch) {
   std::atomic<bool> stop{false};
+  // Looked up before: the fixture's own lock may be held by another thread when the fork comes.
+  CUfunction add_one = Function("add_one"), store = Function("store");
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&] {
@@ -199,7 +201,8 @@ TEST_F(ApiThreads, ForkWhileOtherThreadsLaunch) {
       ASSERT_CUDA(Api().MemAlloc(&words, 40'000));
       CUstream stream = NewStream();
       while (!stop) {
-        ASSERT_CUDA(Launch("add_one", 40, 256, stream, uint64_t{words}, 10'000u));
+        LaunchBuffer buffer(uint64_t{words}, 10'000u);
+        ASSERT_CUDA(Api().LaunchKernel(add_one, 40, 1, 1, 256, 1, 1, 0, stream, nullptr, buffer.extra()));
         ASSERT_CUDA(Api().StreamSynchronize(stream));
       }
     });
@@ -209,9 +212,10 @@ TEST_F(ApiThreads, ForkWhileOtherThreadsLaunch) {
       CUdeviceptr words = 0;
       CUstream stream = nullptr;
       uint32_t read = 0;
-      return Api().MemAlloc(&words, 256) == CUDA_SUCCESS &&
-             Api().StreamCreateWithPriority(&stream, CU_STREAM_NON_BLOCKING, 0) == CUDA_SUCCESS &&
-             Launch("store", 1, 64, stream, uint64_t{words}, 9u) == CUDA_SUCCESS &&
+      if (Api().MemAlloc(&words, 256) != CUDA_SUCCESS) return false;
+      LaunchBuffer buffer(uint64_t{words}, 9u);
+      return Api().StreamCreateWithPriority(&stream, CU_STREAM_NON_BLOCKING, 0) == CUDA_SUCCESS &&
+             Api().LaunchKernel(store, 1, 1, 1, 64, 1, 1, 0, stream, nullptr, buffer.extra()) == CUDA_SUCCESS &&
              Api().StreamSynchronize(stream) == CUDA_SUCCESS &&
              Api().MemcpyDtoH(&read, words + 252, 4) == CUDA_SUCCESS && read == 9;
     });
