@@ -156,7 +156,12 @@ void CheckRunTime(const OpCase& c, MathLibrary library) {
 void CheckConstants(const OpCase& c) {
   const DType result_type = ResultType(c);
   for (int position = 0; position < 2; ++position) {
-    const std::vector<uint64_t> constants = ValuesFor(c, position);
+    // Zero and every third: all in one kernel, whose translation to host code is what this test costs.
+    std::vector<uint64_t> constants;
+    const std::vector<uint64_t> all = ValuesFor(c, position);
+    for (size_t k = 0; k < all.size(); ++k) {
+      if (k == 0 || k % 3 == 1) constants.push_back(all[k]);
+    }
     const std::vector<Column> columns = Combinations(c, position);
     const size_t rows = columns[0].bits.size();
     absl::StatusOr<std::vector<uint64_t>> results =
