@@ -1,4 +1,4 @@
-// Translated PTX beside a native loop: z = a * x + y over float32 arrays, single precision, on as many threads.
+// Translated PTX beside a native loop: z = a * x + y over float32 arrays, on as many threads.
 //
 //   cpu_saxpy [--n 10000000] [--threads N] [--repeat 15]
 //

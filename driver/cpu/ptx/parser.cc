@@ -554,7 +554,8 @@ class Parser {
     }
     if (Is("|") && depth <= kMaxOperandDepth) {
       ++at_;
-      Operand pair{.kind = Operand::Kind::kPair};
+      Operand pair;
+      pair.kind = Operand::Kind::kPair;
       SLIPWAY_ASSIGN_OR_RETURN(Operand second, ParseOperand(function, depth + 1));
       pair.elements.push_back(std::move(operand));
       pair.elements.push_back(std::move(second));

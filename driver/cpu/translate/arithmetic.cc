@@ -152,9 +152,8 @@ void Mul24(Emitter& e, bool add) {
 void PlainMul24(Emitter& e) { Mul24(e, false); }
 void Mad24(Emitter& e) { Mul24(e, true); }
 
-// Quotient and remainder as the hardware gives them: all ones (and the dividend... see findings) for a divisor of zero,
-// and no overflow. LLVM must never see a divisor that can be zero: it would take that as leave to delete the tests
-// around it.
+// Quotient and remainder as the hardware gives them: all ones for a divisor of zero, and minimum / -1 wraps. LLVM must
+// never see a divisor that can be zero: it would take that as leave to delete the tests around it.
 void DivRem(Emitter& e, bool remainder) {
   const FloatMode mode = TakeFloatMode(e);
   const bool approximate = !e.TakeOneOf({"approx", "full"}).empty();
