@@ -214,11 +214,12 @@ TEST(CompileMemory, ArraysMayOverlap) {
 
 TEST(CompileMemory, ThirtyTwoBitIndicesMultiplyInThirtyTwoBits) {
   auto copy = [](Builder&, auto& v) { return v[0]; };
-  const std::string narrow = PtxOf(MapKernel(DType::kFloat32, 1, copy, {.index = IndexWidth::kIndex32}));
+  const std::string narrow = PtxOf(MapKernel(DType::kFloat32, 1, copy, {.name = {}, .index = IndexWidth::kIndex32}));
   EXPECT_THAT(narrow, AllOf(HasSubstr("mul.lo.s32"), HasSubstr("mul.wide.s32"), Not(HasSubstr("mul.lo.s64"))));
   const std::string wide = PtxOf(MapKernel(DType::kFloat32, 1, copy));
   EXPECT_THAT(wide, HasSubstr("mul.lo.s64"));
-  const std::string contiguous = PtxOf(MapKernel(DType::kFloat32, 1, copy, {.layout = Layout::kContiguous}));
+  const std::string contiguous =
+      PtxOf(MapKernel(DType::kFloat32, 1, copy, {.name = {}, .layout = Layout::kContiguous}));
   EXPECT_THAT(contiguous, AllOf(Not(HasSubstr("mul.lo")), HasSubstr(".b8 map_param_0[16]")));
 }
 
