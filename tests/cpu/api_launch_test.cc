@@ -249,6 +249,12 @@ TEST_F(ApiLaunch, OtherDevicesContextIsNotTouchedByAFault) {
   EXPECT_CUDA(Api().DevicePrimaryCtxRelease(1));
 }
 
+// A fault of the program's own, at an address that the compiler cannot see.
+void TouchAddress(uintptr_t address) {
+  volatile uintptr_t hidden = address;
+  *reinterpret_cast<volatile int*>(hidden) = 1;
+}
+
 // A fault that is not translated code's goes to the handler that was there before ours.
 TEST(ApiFault, OthersFaultsAreTheirHandlers) {
   if (kSanitized) GTEST_SKIP() << "the sanitizer's handler is its own";
@@ -263,7 +269,7 @@ TEST(ApiFault, OthersFaultsAreTheirHandlers) {
             Api().ModuleLoadDataEx(&module, kTestPtx, 0, nullptr, nullptr) != CUDA_SUCCESS) {
           _exit(1);
         }
-        *reinterpret_cast<volatile int*>(16) = 1;
+        TouchAddress(16);
         _exit(2);
       },
       testing::ExitedWithCode(42), "");
@@ -276,7 +282,7 @@ TEST(ApiFault, OthersFaultsAreTheirHandlers) {
             Api().ModuleLoadDataEx(&module, kTestPtx, 0, nullptr, nullptr) != CUDA_SUCCESS) {
           _exit(1);
         }
-        *reinterpret_cast<volatile int*>(16) = 1;
+        TouchAddress(16);
         _exit(2);
       },
       testing::KilledBySignal(SIGSEGV), "");
