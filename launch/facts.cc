@@ -64,7 +64,12 @@ bool Overlaps(int rank, const int64_t* shape, const int64_t* strides) {
 
 bool IsAligned(uint64_t address, DType dtype) { return address % AlignOf(dtype) == 0; }
 
-std::string ArrayText(DType dtype, int rank) { return absl::StrCat(AsAbsl(Name(dtype)), " array of rank ", rank); }
+// "a float32", "an int32".
+std::string AnyOf(DType dtype) {
+  const std::string_view name = Name(dtype);
+  return absl::StrCat(name.starts_with('i') ? "an " : "a ", AsAbsl(name));
+}
+std::string ArrayText(DType dtype, int rank) { return absl::StrCat(AnyOf(dtype), " array of rank ", rank); }
 
 }  // namespace
 
@@ -111,22 +116,22 @@ std::string ExplainMismatch(const ParamSpec& param, int position, uint16_t devic
   const bool scalar = (given & facts::kScalar) != 0;
   if (param.kind == ParamKind::kScalar) {
     if (!scalar) {
-      return absl::StrCat(argument, "a ", ArrayText(dtype, rank), " was given where a ", AsAbsl(Name(param.dtype)),
+      return absl::StrCat(argument, ArrayText(dtype, rank), " was given where ", AnyOf(param.dtype),
                           " scalar is wanted; give a number of that type");
     }
-    return absl::StrCat(argument, "a ", AsAbsl(Name(dtype)), " scalar was given where ", AsAbsl(Name(param.dtype)),
+    return absl::StrCat(argument, AnyOf(dtype), " scalar was given where ", AsAbsl(Name(param.dtype)),
                         " is wanted exactly; convert the value to ", AsAbsl(Name(param.dtype)),
                         " before the launch (nothing is converted silently)");
   }
   const std::string wanted = absl::StrCat(AsAbsl(Name(param.dtype)), " of rank ", param.rank, " is wanted");
   if (scalar) {
-    return absl::StrCat(argument, "a ", AsAbsl(Name(dtype)), " scalar was given where an array, ",
-                        AsAbsl(Name(param.dtype)), " of rank ", param.rank, ", is wanted; put the value into an array");
+    return absl::StrCat(argument, AnyOf(dtype), " scalar was given where an array, ", AsAbsl(Name(param.dtype)),
+                        " of rank ", param.rank, ", is wanted; put the value into an array");
   }
   if (dtype != param.dtype || rank != param.rank) {
     const char* mend =
         dtype == param.dtype ? "; give a view of that rank" : "; convert the array, or compile the kernel for its type";
-    return absl::StrCat(argument, "a ", ArrayText(dtype, rank), " was given where ", wanted, mend);
+    return absl::StrCat(argument, ArrayText(dtype, rank), " was given where ", wanted, mend);
   }
   // The types agree. All that is wrong with the array is listed, not only the first.
   std::vector<std::string> wrong;

@@ -60,9 +60,10 @@ template <uint32_t kMaxBytes>
 }
 
 [[gnu::cold]] absl::Status WrongArgumentCount(const Kernel& kernel, size_t given) {
-  return absl::InvalidArgumentError(absl::StrCat("kernel '", kernel.name(), "': ", given, " arguments were given and ",
-                                                 kernel.signature().size(),
-                                                 " are wanted: ", Describe(kernel.signature())));
+  return absl::InvalidArgumentError(
+      absl::StrCat("kernel '", kernel.name(), "': ", given, given == 1 ? " argument was" : " arguments were",
+                   " given and ", kernel.signature().size(), kernel.signature().size() == 1 ? " is" : " are",
+                   " wanted: ", Describe(kernel.signature())));
 }
 
 std::string Prefix(const Kernel& kernel) { return absl::StrCat("kernel '", kernel.name(), "': "); }

@@ -33,10 +33,15 @@ std::string Called(std::string_view role, const Parameter& parameter) { return C
 absl::Status CheckMemory(std::string_view role, const Parameter& parameter, const Arg& arg, const Device& device) {
   const Facts word = arg.facts();
   if (word & facts::kNegative) {
-    return Invalid(Cat(Called(role, parameter), ": ", Describe(arg), " has a negative extent"));
+    return Invalid(Cat(Called(role, parameter), ": ", Describe(arg), " has a negative extent; extents are 0 or more"));
   }
   if (!(word & facts::kValid)) {
-    return Invalid(Cat(Called(role, parameter), ": ", Describe(arg), " has elements, but its data pointer is null"));
+    if (arg.data() == nullptr) {
+      return Invalid(Cat(Called(role, parameter), ": ", Describe(arg),
+                         " has elements, but its data pointer is null; give memory of the device"));
+    }
+    return Invalid(Cat(Called(role, parameter), ": the address of ", Describe(arg), " is not a multiple of ",
+                       AlignOf(arg.dtype()), ", as ", Name(arg.dtype()), " wants; copy it to aligned memory"));
   }
   if (!(word & (facts::kIndex32 | facts::kEmpty))) {
     const ByteRange range = RangeOf(arg.shape(), arg.strides(), static_cast<int64_t>(SizeOf(arg.dtype())));
@@ -44,7 +49,7 @@ absl::Status CheckMemory(std::string_view role, const Parameter& parameter, cons
       return Invalid(Cat(Called(role, parameter), ": ", Describe(arg), " reaches past the end of any memory"));
     }
   }
-  if (!(word & facts::kEmpty) && facts::DeviceOf(word) != device.id()) {
+  if (facts::DeviceOf(word) != device.id()) {
     return Invalid(Cat(Called(role, parameter), ": the array is on another device than the stream (", device.Describe(),
                        "); copy it there"));
   }
@@ -163,9 +168,11 @@ absl::StatusOr<Arguments> BindByPosition(const Program& program, absl::Span<cons
   const size_t wanted = outputs + program.inputs.size();
   if (args.size() != wanted) {
     const std::string inputs = program.inputs.empty() ? "" : Cat(" (", NamesOf(program.inputs), ")");
-    return Invalid(with_outputs ? Cat(args.size(), " arguments were given where ", wanted, " are wanted: the outputs (",
+    return Invalid(with_outputs ? Cat(args.size(), args.size() == 1 ? " argument was" : " arguments were",
+                                      " given where ", wanted, wanted == 1 ? " is" : " are", " wanted: the outputs (",
                                       NamesOf(program.outputs), "), then the inputs", inputs)
-                                : Cat(args.size(), " inputs were given where ", wanted, " are wanted", inputs));
+                                : Cat(args.size(), args.size() == 1 ? " input was" : " inputs were", " given where ",
+                                      wanted, wanted == 1 ? " is wanted" : " are wanted", inputs));
   }
   Arguments arguments;
   for (size_t i = 0; i < args.size(); ++i) {

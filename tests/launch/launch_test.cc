@@ -105,11 +105,20 @@ TEST_F(LaunchTest, WrongArguments) {
                 "float32)");
   ExpectRefused(kernel_.Launch(stream_, config, {y_, x_, 2.0f, 1}), "4 arguments were given and 3 are wanted");
   ExpectRefused(kernel_.Launch(stream_, config, {}), "0 arguments were given");
+  ExpectRefused(kernel_.Launch(stream_, config, {y_}), "1 argument was given and 3 are wanted");
   // FC-19: a number of another type is refused, never reinterpreted.
   ExpectRefused(kernel_.Launch(stream_, config, {y_, x_, 5.0}),
                 "kernel 'saxpy': argument 'a' (#3): a float64 scalar was given where float32 is wanted exactly");
-  ExpectRefused(kernel_.Launch(stream_, config, {y_, x_, int64_t{1}}), "a int64 scalar was given");
+  ExpectRefused(kernel_.Launch(stream_, config, {y_, x_, int64_t{1}}), "an int64 scalar was given");
   ExpectRefused(kernel_.Launch(stream_, config, {y_, x_, true}), "a bool scalar was given");
+  const Kernel narrow = Kernel::Load(device_, EmptyKernel({ScalarParam(DType::kInt32)}, "narrow")).value();
+  ExpectRefused(
+      narrow.Launch(stream_, ForSize(1), {(int64_t{1} << 32) + 1}),
+      "an int64 scalar was given where int32 is wanted exactly; convert the value to int32 before the launch");
+  const Kernel half = Kernel::Load(device_, EmptyKernel({ScalarParam(DType::kFloat16)}, "half")).value();
+  ExpectRefused(half.Launch(stream_, ForSize(1), {1.5f}), "a float32 scalar was given where float16 is wanted exactly");
+  ASSERT_TRUE(half.Launch(stream_, ForSize(1), {float16(1.5f)}).ok());
+  EXPECT_THAT(TakeRecordedLaunches()[0].buffer, ElementsAre(0x00, 0x3e));
   ExpectRefused(kernel_.Launch(stream_, config, {y_, x_, y_}), "where a float32 scalar is wanted");
   ExpectRefused(kernel_.Launch(stream_, config, {2.0f, x_, 2.0f}), "argument 'y' (#1): a float32 scalar was given");
   const auto doubles = Array<double, 1>::Empty(device_, 10).value();
@@ -155,7 +164,7 @@ TEST_F(LaunchTest, ByName) {
   ExpectRefused(kernel_.LaunchByName(stream_, ForSize(10), {{"y", y_}, {"x", x_}}),
                 "kernel 'saxpy': argument 'a' is missing; the parameters are (y: float32[:]");
   ExpectRefused(kernel_.LaunchByName(stream_, ForSize(10), {{"y", y_}, {"x", x_}, {"a", 2}}),
-                "argument 'a' (#3): a int32 scalar was given");
+                "argument 'a' (#3): an int32 scalar was given");
 }
 
 TEST_F(LaunchTest, CallsAreLaunches) {

@@ -92,7 +92,7 @@ TEST_F(CallTest, WrongNumberOfPositions) {
   ExpectRefused(axpy(stream_, 2.0f, x_).status(), "2 inputs were given where 3 are wanted (a, x, y)");
   ExpectRefused(axpy.Into(stream_, 2.0f, x_, y_),
                 "3 arguments were given where 4 are wanted: the outputs (z), then the inputs (a, x, y)");
-  ExpectRefused(Parse("z = 1")(stream_, 2.0f).status(), "1 inputs were given where 0 are wanted");
+  ExpectRefused(Parse("z = 1")(stream_, 2.0f).status(), "1 input was given where 0 are wanted");
 }
 
 TEST_F(CallTest, SeveralOutputs) {
@@ -186,14 +186,20 @@ TEST_F(CallTest, TypeErrorsAreKeptAndRepeated) {
 
 TEST_F(CallTest, NullPointerWithElements) {
   ExpectRefused(Parse("z = x")(stream_, View<float, 1>(0, {6})).status(),
-                "input 'x': float32[6] has elements, but its data pointer is null");
+                "input 'x': float32[6] has elements, but its data pointer is null; give memory of the device");
   ExpectRefused(Parse("z = x").Into(stream_, View<float, 1>(0, {6}), x_),
-                "output 'z': float32[6] has elements, but its data pointer is null");
+                "output 'z': float32[6] has elements, but its data pointer is null; give memory of the device");
+}
+
+TEST_F(CallTest, AddressBetweenElements) {
+  ExpectRefused(Parse("z = x")(stream_, View<float, 1>(4098, {6})).status(),
+                "input 'x': the address of float32[6] is not a multiple of 4, as float32 wants; copy it to aligned "
+                "memory");
 }
 
 TEST_F(CallTest, NegativeExtent) {
   ExpectRefused(Parse("z = x")(stream_, View<float, 1>(4096, {-6})).status(),
-                "input 'x': float32[-6] strides [1] has a negative extent");
+                "input 'x': float32[-6] strides [1] has a negative extent; extents are 0 or more");
 }
 
 TEST_F(CallTest, ArraysThatCannotExist) {
@@ -213,6 +219,8 @@ TEST_F(CallTest, ArrayOfAnotherDevice) {
   ExpectRefused(
       Parse("z = x")(stream_, foreign).status(),
       "input 'x': the array is on another device than the stream (" + device_.Describe() + "); copy it there");
+  // With nothing in it, too: what is wrong does not depend on sizes.
+  EXPECT_FALSE(Parse("z = x")(stream_, Array<float, 1>::Empty(other, 0).value()).ok());
   ExpectRefused(
       Parse("z = x").Into(stream_, foreign, x_),
       "output 'z': the array is on another device than the stream (" + device_.Describe() + "); copy it there");
