@@ -1,5 +1,7 @@
 // Tracing of embedded kernels: every operation of Var, ArrayVar, If, For, ... ends here and goes on to an ir::Builder.
+#include <algorithm>
 #include <atomic>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -102,15 +104,26 @@ thread_local TraceScope::State* current = nullptr;
 
 }  // namespace
 
-TraceScope::TraceScope(std::string name, Signature params) : state_(std::make_unique<State>(name)), outer_(current) {
+TraceScope::TraceScope(std::string name, Signature params, std::initializer_list<const char*> names)
+    : state_(std::make_unique<State>(name)), outer_(current) {
   if (outer_ != nullptr) {
     state_->builder.Fail(absl::FailedPreconditionError(
         absl::StrCat("kernel '", name, "' is made inside the function of kernel '", outer_->name,
                      "'; make it before, and launch the two one after the other")));
   }
+  const std::vector<std::string> given(names.begin(), names.end());
+  if (!given.empty() && given.size() != params.size()) {
+    state_->builder.Fail(absl::InvalidArgumentError(absl::StrCat("kernel '", name, "': the number of names (",
+                                                                 given.size(), ") is not that of its parameters (",
+                                                                 params.size(), "); name each, in order, or none")));
+  }
   for (size_t i = 0; i < params.size(); ++i) {
     ParamSpec& param = params[i];
-    if (param.name.empty()) param.name = absl::StrCat("arg", i);
+    param.name = i < given.size() ? given[i] : absl::StrCat("arg", i);
+    if (std::count(given.begin(), given.end(), param.name) > 1) {
+      state_->builder.Fail(absl::InvalidArgumentError(
+          absl::StrCat("kernel '", name, "': two parameters are called '", param.name, "'; give each its own name")));
+    }
     if (param.kind == ParamKind::kArray) {
       state_->builder.AddArray(std::move(param));
     } else {

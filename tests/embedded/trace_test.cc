@@ -257,6 +257,24 @@ TEST(Mistakes, KernelName) {
   EXPECT_THAT(MessageOf(MakeKernel("not a name", [](ArrayVar<float, 1>) {}).status()), HasSubstr("not an identifier"));
 }
 
+TEST(Mistakes, ParameterNames) {
+  const auto status = [](std::initializer_list<const char*> names) {
+    bool ran = false;
+    auto kernel = MakeKernel("k", names, [&](ArrayVar<float, 1> y, Var<float> a) {
+      ran = true;
+      y[0] = a;
+    });
+    EXPECT_EQ(ran, kernel.status().ok());
+    return kernel.status();
+  };
+  EXPECT_TRUE(status({"y", "a"}).ok());
+  EXPECT_TRUE(status({}).ok());
+  EXPECT_EQ(MessageOf(status({"y", "a", "n"})),
+            "kernel 'k': the number of names (3) is not that of its parameters (2); name each, in order, or none");
+  EXPECT_THAT(MessageOf(status({"y"})), HasSubstr("the number of names (1) is not that of its parameters (2)"));
+  EXPECT_EQ(MessageOf(status({"y", "y"})), "kernel 'k': two parameters are called 'y'; give each its own name");
+}
+
 TEST(Mistakes, NestingTooDeep) {
   auto kernel = MakeKernel("k", [](ArrayVar<float, 1> y) {
     std::function<void(int)> nest = [&](int depth) {

@@ -172,12 +172,7 @@ template <class... P, class F, size_t... I>
 EmbeddedKernel<typename KernelParam<P>::Launch...> TraceFunction(std::string name,
                                                                  std::initializer_list<const char*> names, F&& function,
                                                                  std::tuple<P...>*, std::index_sequence<I...>) {
-  Signature params = {ParamTraits<typename KernelParam<P>::Launch>::Spec()...};
-  size_t next = 0;
-  for (const char* param : names) {
-    if (next < params.size()) params[next++].name = param;
-  }
-  TraceScope scope(std::move(name), std::move(params));
+  TraceScope scope(std::move(name), {ParamTraits<typename KernelParam<P>::Launch>::Spec()...}, names);
   // A braced list, so that the parameters are made in order. Each is moved into the function, which is no new variable.
   if (scope.ok()) std::apply(std::forward<F>(function), std::tuple<P...>{KernelParam<P>::Make(I)...});
   return EmbeddedKernel<typename KernelParam<P>::Launch...>(scope.Finish());
@@ -203,8 +198,8 @@ template <class F>
 auto MakeKernel(std::string name, F&& function) {
   return internal::MakeKernel(std::move(name), {}, std::forward<F>(function));
 }
-// With names for the parameters, in order, which messages and listings then use: {"y", "x", "a"}. Without them they are
-// arg0, arg1, ...
+// With a name for each parameter, in order, which messages and listings then use: {"y", "x", "a"}. Without them they
+// are arg0, arg1, ... INVALID_ARGUMENT for another number of names than of parameters, or the same name twice.
 template <class F>
 auto MakeKernel(std::string name, std::initializer_list<const char*> parameter_names, F&& function) {
   return internal::MakeKernel(std::move(name), parameter_names, std::forward<F>(function));

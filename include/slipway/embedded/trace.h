@@ -101,8 +101,9 @@ class TraceScope {
  public:
   struct State;
 
-  // The parameters are the kernel's, in order; names are made up where they are empty.
-  TraceScope(std::string name, Signature params);
+  // The parameters are the kernel's, in order. `names` has a name for each, all different, or none at all: then they
+  // are made up.
+  TraceScope(std::string name, Signature params, std::initializer_list<const char*> names);
   ~TraceScope();
   TraceScope(const TraceScope&) = delete;
   TraceScope& operator=(const TraceScope&) = delete;
