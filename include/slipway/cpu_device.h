@@ -9,10 +9,9 @@
 // Environment, read once, at the first Init:
 //   SLIPWAY_CPU_ARCH     compute capability reported, as "90", "9.0" or "sm_90"; 7.5 to 12.1, default 9.0
 //   SLIPWAY_CPU_MEMORY   device memory in bytes, with an optional K, M or G (1024-based); default: the machine's memory
-//   SLIPWAY_CPU_DEVICES  how many devices to report, 1 to 16, default 1; they share the cores and that memory's size
-//   each SLIPWAY_CPU_ASYNC    "late": nothing that was queued runs before a wait or a query asks for it, so that a
-//   missing
-//                        synchronization shows every time; default "eager"
+//   SLIPWAY_CPU_DEVICES  how many devices to report, 1 to 16, default 1; they share the cores, and each has that memory
+//   SLIPWAY_CPU_ASYNC    "eager" (default), or "late": nothing that was queued runs before a wait or a query asks for
+//                        it, so that a missing synchronization shows every time
 #ifndef SLIPWAY_CPU_DEVICE_H_
 #define SLIPWAY_CPU_DEVICE_H_
 
