@@ -1,7 +1,6 @@
 // What users of libraries like this one ran into, as far as formulas and views go. Each case has run-time values,
 // numbers and constants, because libraries tend to get one of the three right.
 #include <array>
-#include <clocale>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -11,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/comma_locale.h"
 #include "tests/text/cpu_fixture.h"
 
 namespace slipway {
@@ -51,10 +51,31 @@ TYPED_TEST(RemainderTest, SignsOfQuotientAndRemainder) {
   EXPECT_THAT(this->template Run<TypeParam>("z = floor_div(a, b)", a, b), ElementsAre(-3, -3, 2, -2));
   EXPECT_THAT(this->template Run<TypeParam>("z = floor_mod(a, b)", a, b), ElementsAre(3, -3, -1, 0));
   EXPECT_THAT(this->template Run<TypeParam>("z = a - (a / b * b + a % b)", a, b), Each(0));
-  // Numbers and literals on the right-hand side.
-  EXPECT_THAT(this->template Run<TypeParam>("z = a % b", a, TypeParam{4}), ElementsAre(-1, 1, -1, 0));
-  EXPECT_THAT(this->template Run<TypeParam>("z = floor_mod(a, 4)", a), ElementsAre(3, 1, 3, 0));
-  EXPECT_THAT(this->template Run<TypeParam>("z = a % -4", a), ElementsAre(-1, 1, -1, 0));
+  // Each pair again, both as numbers, with a literal on the right, and both as literals: the same results.
+  const auto all_four = [](const std::string& a, const std::string& b) {
+    const std::string pair = a + ", " + b + ")";
+    return Elementwise::Parse("q = " + a + " / " + b + "; r = " + a + " % " + b + "; f = floor_div(" + pair +
+                              "; m = floor_mod(" + pair)
+        .value();
+  };
+  const Elementwise of_numbers = all_four("a", "b");
+  const int pairs[][6] = {// a, b, and the results of / % floor_div floor_mod.
+                          {-9, 4, -2, -1, -3, 3},
+                          {9, -4, -2, 1, -3, -3},
+                          {-9, -4, 2, -1, 2, -1},
+                          {-8, 4, -2, 0, -2, 0}};
+  for (const auto& pair : pairs) {
+    const auto x = static_cast<TypeParam>(pair[0]), y = static_cast<TypeParam>(pair[1]);
+    const std::string a = std::to_string(pair[0]), b = std::to_string(pair[1]);
+    const auto numbers = of_numbers.Evaluate(this->stream_, x, y).value();
+    const auto mixed = all_four("a", b).Evaluate(this->stream_, x).value();
+    const auto literals = all_four(a, b).Evaluate(this->stream_).value();
+    for (int i = 0; i < 4; ++i) {
+      EXPECT_THAT(this->template Values<TypeParam>(numbers[i]), ElementsAre(pair[2 + i])) << a << " " << b;
+      EXPECT_THAT(this->template Values<TypeParam>(mixed[i]), ElementsAre(pair[2 + i])) << a << " " << b;
+      EXPECT_THAT(this->template Values<int64_t>(literals[i]), ElementsAre(pair[2 + i])) << a << " " << b;
+    }
+  }
 }
 TEST_F(FieldCaseTest, RemaindersOfLiteralsAndFloats) {
   EXPECT_THAT(Run<int64_t>("z = floor_mod(-9, 4) * 100 + -9 % 4"), ElementsAre(299));
@@ -115,17 +136,40 @@ TEST_F(FieldCaseTest, FloatLiteralsAreExact) {
   EXPECT_THAT(text.Inspect()[0].inspection->ptx, HasSubstr("0d3FB999999999999A"));
 }
 
-// FC-06: min and max return the number, min_nan and max_nan the NaN; -0 is less than +0.
-TEST_F(FieldCaseTest, NanAndSignedZeroInMinAndMax) {
-  const auto a = From<float>({1, kNan, 1, kNan, -0.0f}), b = From<float>({2, 2, kNan, kNan, 0.0f});
+// FC-06: min and max return the number, min_nan and max_nan the NaN; -0 is less than +0. Bits are compared, not values.
+template <class T>
+class MinMaxTest : public CpuTest {};
+using FloatTypes = testing::Types<float16, bfloat16, float, double>;
+TYPED_TEST_SUITE(MinMaxTest, FloatTypes);
+TYPED_TEST(MinMaxTest, NanAndSignedZero) {
+  using T = TypeParam;
+  const auto cast = [](const std::vector<float>& values) {
+    std::vector<T> cast;
+    for (const float value : values) cast.push_back(static_cast<T>(value));
+    return cast;
+  };
+  const std::vector<T> first = cast({1, kNan, 1, kNan, -0.0f}), second = cast({2, 2, kNan, kNan, 0.0f});
+  const auto a = this->From(first), b = this->From(second);
   const auto check = [&](const std::string& text, const std::vector<float>& wanted) {
-    for (const auto& result : {Run<float>(text, a, b), Run<float>(text, b, a)}) {
+    const Elementwise parsed = Elementwise::Parse(text).value();
+    std::vector<std::vector<T>> results = {this->template Run<T>(parsed, a, b), this->template Run<T>(parsed, b, a)};
+    // The right-hand side as a number.
+    for (int reversed = 0; reversed < 2; ++reversed) {
+      std::vector<T>& result = results.emplace_back();
+      for (size_t i = 0; i < wanted.size(); ++i) {
+        const T number = (reversed == 1 ? first : second)[i];
+        result.push_back(this->template Run<T>(parsed, reversed == 1 ? b : a, number)[i]);
+      }
+    }
+    for (const std::vector<T>& result : results) {
       ASSERT_EQ(result.size(), wanted.size());
       for (size_t i = 0; i < wanted.size(); ++i) {
+        // Exact for each of these types, zeros' signs included.
+        const auto got = static_cast<float>(result[i]);
         if (std::isnan(wanted[i])) {
-          EXPECT_TRUE(std::isnan(result[i])) << text << " " << i;
+          EXPECT_TRUE(std::isnan(got)) << text << " " << i;
         } else {
-          EXPECT_EQ(BitsOf(result[i]), BitsOf(wanted[i])) << text << " " << i;
+          EXPECT_EQ(BitsOf(got), BitsOf(wanted[i])) << text << " " << i;
         }
       }
     }
@@ -134,7 +178,10 @@ TEST_F(FieldCaseTest, NanAndSignedZeroInMinAndMax) {
   check("z = min(a, b)", {1, 2, 1, kNan, -0.0f});
   check("z = max_nan(a, b)", {2, kNan, kNan, kNan, 0.0f});
   check("z = min_nan(a, b)", {1, kNan, kNan, kNan, -0.0f});
-  EXPECT_THAT(Run<float>("z = max(x, 2.0)", From<float>({kNan, 1})), ElementsAre(2, 2));
+  // A literal, on either side.
+  for (const char* text : {"z = max(x, 2.0)", "z = max(2.0, x)"}) {
+    EXPECT_EQ(static_cast<float>(this->template Run<T>(text, this->From(cast({kNan, 1})))[0]), 2) << text;
+  }
 }
 
 // FC-07: what binds how.
@@ -148,6 +195,9 @@ TEST_F(FieldCaseTest, BooleanOperatorsAndChains) {
   EXPECT_THAT(Run<int32_t>("z = (a == a) + (a == a)", a), Each(2));
   EXPECT_THAT(Run<bool>("z = !true"), ElementsAre(false));
   EXPECT_THAT(Run<int32_t>("z = ~x", From<int32_t>({1})), ElementsAre(-2));
+  // & binds weaker than <, as in C: Python's 10 < (20 & 1) would be false.
+  EXPECT_THAT(Run<int32_t>("z = 10 < 20 & 1"), ElementsAre(1));
+  EXPECT_THAT(Run<int32_t>("z = x < 20 & 1", From<int32_t>({10, 30})), ElementsAre(1, 0));
 }
 
 // FC-08: float to integer saturates, and NaN is what PTX says.
@@ -186,6 +236,8 @@ TEST_F(FieldCaseTest, Subnormals) {
   EXPECT_EQ(BitsOf(Run<float>("z = x * 2", From<float>({0x1p-149f}))[0]), 0x00000002u);
   EXPECT_EQ(Run<float>("z = sqrt(x)", From<float>({0x1p-140f}))[0], 0x1p-70f);
   EXPECT_EQ(Run<double>("z = x / 2", From<double>({0x1p-1022}))[0], 0x1p-1023);
+  EXPECT_EQ(Run<double>("z = x * 2", From<double>({0x1p-1074}))[0], 0x1p-1073);
+  EXPECT_EQ(Run<double>("z = sqrt(x)", From<double>({0x1p-1060}))[0], 0x1p-530);
 }
 
 // FC-11: no locale reaches texts, PTX or values.
@@ -197,20 +249,30 @@ TEST_F(FieldCaseTest, DecimalComma) {
   };
   std::vector<double> i(1000);
   std::iota(i.begin(), i.end(), 0.0);
-  const auto run = [&](std::string* ptx) {
-    const Elementwise text = Elementwise::Parse("z = 0.5*i + 4096 - 4096.0").value();
-    const std::vector<double> z = Run<double>(text, From(i));
-    *ptx = text.Inspect()[0].inspection->ptx + text.Inspect()[0].inspection->ir;
-    return std::accumulate(z.begin(), z.end(), 0.0);
+  struct Outcome {
+    double sum, epsilon;
+    std::string generated;
+    bool operator==(const Outcome&) const = default;
   };
-  std::string plain, localised;
-  EXPECT_EQ(run(&plain), 249750.0);
+  const auto run = [&] {
+    const Elementwise text = Elementwise::Parse("z = 0.5*i + 4096 - 4096.0; e = 2.2204460492503131e-16").value();
+    const auto outputs = text.Evaluate(stream_, From(i)).value();
+    const std::vector<double> z = Values<double>(outputs[0]);
+    const Inspection& inspection = *text.Inspect()[0].inspection;
+    return Outcome{std::accumulate(z.begin(), z.end(), 0.0), Values<double>(outputs[1])[0],
+                   inspection.ir + inspection.llvm + inspection.ptx};
+  };
+  const Outcome plain = run();
+  EXPECT_EQ(plain.sum, 249750.0);
+  EXPECT_EQ(plain.epsilon, 0x1p-52);
+  EXPECT_THAT(plain.generated, HasSubstr("4096"));
+  // The locale of C++, then that of C.
   const std::locale before = std::locale::global(std::locale(std::locale(), new Grouped));
-  std::setlocale(LC_ALL, "de_DE.UTF-8");
-  EXPECT_EQ(run(&localised), 249750.0);
-  std::setlocale(LC_ALL, "C");
+  EXPECT_EQ(run(), plain);
   std::locale::global(before);
-  EXPECT_EQ(plain, localised);
+  const CommaLocale comma;
+  if (!comma.set()) GTEST_SKIP() << "localedef is not installed";
+  EXPECT_EQ(run(), plain);
 }
 
 // FC-12: negative steps.
@@ -278,6 +340,37 @@ TEST_F(FieldCaseTest, Overlap) {
   EXPECT_THAT(ErrorOf(Elementwise::Parse("z = x + 1").value().Into(stream_, later, earlier)), HasSubstr("overlaps"));
   ASSERT_TRUE(sum.Into(stream_, line, line, line).ok());
   EXPECT_EQ(Values(line)[4095], 8190);
+}
+
+// FC-18 and FC-19: numbers of every size, between arrays and by themselves, arrive as they were given.
+TEST_F(FieldCaseTest, NumbersOfMixedSizes) {
+  const auto out = [&](int size) { return Array<int64_t, 1>::Zeros(device_, size).value(); };
+  const auto a = out(1), c = out(1), d = out(1), e = out(1), f = out(1);
+  const auto b = Array<double, 1>::Zeros(device_, 1).value();
+  const Elementwise text = Elementwise::Parse("A = a; B = b; C = c; D = d; E = e ? 1 : 0; F = f").value();
+  ASSERT_TRUE(
+      text.Into(stream_, a, b, c, d, e, f, int8_t{-7}, 2.5, int16_t{-300}, int32_t{70000}, true, (int64_t{1} << 40) + 3)
+          .ok());
+  EXPECT_THAT(Values(a), ElementsAre(-7));
+  EXPECT_THAT(Values(b), ElementsAre(2.5));
+  EXPECT_THAT(Values(c), ElementsAre(-300));
+  EXPECT_THAT(Values(d), ElementsAre(70000));
+  EXPECT_THAT(Values(e), ElementsAre(1));
+  EXPECT_THAT(Values(f), ElementsAre((int64_t{1} << 40) + 3));
+}
+TEST_F(FieldCaseTest, NumbersOfAnotherWidth) {
+  EXPECT_THAT(Run<float>("z = x", 5.0f), ElementsAre(5));
+  EXPECT_THAT(Run<double>("z = x", 5.0), ElementsAre(5));
+  EXPECT_EQ(BitsOf(static_cast<float>(Run<float16>("z = x", float16(1.5f))[0])), BitsOf(1.5f));
+  const auto refused = [&](const std::string& signature, const Arg& arg) {
+    return ErrorOf(Elementwise::Parse("z = x", signature).value()(stream_, arg).status());
+  };
+  EXPECT_EQ(refused("x: f32 -> z", 5.0),
+            "input 'x': float32 is declared, float64 is given; pass a float, such as 2.0f");
+  EXPECT_EQ(refused("x: f32 -> z", int64_t{1}),
+            "input 'x': float32 is declared, int64 is given; pass a number of type float32");
+  EXPECT_EQ(refused("x: i32 -> z", (int64_t{1} << 32) + 1),
+            "input 'x': int32 is declared, int64 is given; pass a number of type int32");
 }
 
 // FC-20: parameters past 4,096 bytes. Strides that cannot be collapsed make each array 56 bytes.
