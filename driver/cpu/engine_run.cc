@@ -37,6 +37,13 @@ void LogFault(const Op& op, const Fault& fault, uint64_t first, uint64_t last) {
 
 }  // namespace
 
+// Whether only pool threads, whose stacks are large, may run it: a waiting thread is the application's, and its stack
+// may be small.
+static bool NeedsALargeStack(const Op& op) {
+  constexpr size_t kAnywhere = 16 << 10;
+  return op.kind == OpKind::kLaunch && op.function->kernel->stack_bytes > kAnywhere;
+}
+
 bool Engine::InHostFunction() { return in_host_function; }
 
 Stream* Engine::TakeReady(bool host) {
@@ -84,6 +91,10 @@ bool Engine::RunSomething(Lock& lock) {
 Stream* Engine::Help(Lock& lock, Stream& stream) {
   Stream* one = &stream;
   for (;;) {
+    if ((one->state == StreamState::kReady || one->state == StreamState::kRunning) && NeedsALargeStack(*one->head)) {
+      if (HasWork()) WakePool(1);
+      if (pool_threads_ > 0) return one;
+    }
     switch (one->state) {
       case StreamState::kReady:
         if (one->head->kind == OpKind::kHostFunction) {

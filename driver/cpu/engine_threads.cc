@@ -1,7 +1,6 @@
 // The threads of the engine, and fork().
 #include <pthread.h>
 #include <signal.h>
-#include <sys/mman.h>
 
 #include <algorithm>
 
@@ -16,25 +15,11 @@ constexpr uint32_t kTickMicroseconds = 1000;
 constexpr int kQuietTicks = 50;
 // Local memory of translated code lives on the stack of the thread that runs it.
 constexpr size_t kStackBytes = size_t{16} << 20;
-constexpr size_t kSignalStackBytes = size_t{64} << 10;
 // How long fork() waits for running chunks. A kernel that waits for the forking thread would hang it forever.
 constexpr int kForkWaits = 50;
 constexpr uint32_t kForkWaitMicroseconds = 100'000;
 
 thread_local bool is_pool_thread = false;
-
-// A stack for signal handlers: a kernel that overflows the thread's own one has no room left for a handler. Mapped once
-// a thread and never freed, as the threads never end.
-void UseSignalStack() {
-  stack_t current = {};
-  if (sigaltstack(nullptr, &current) != 0 || (current.ss_flags & SS_DISABLE) == 0) return;
-  void* memory = mmap(nullptr, kSignalStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) return;
-  stack_t stack = {};
-  stack.ss_sp = memory;
-  stack.ss_size = kSignalStackBytes;
-  sigaltstack(&stack, nullptr);
-}
 
 }  // namespace
 
@@ -77,7 +62,6 @@ void Engine::WakeHostThread() {
 
 void* Engine::PoolThread(void* engine) {
   is_pool_thread = true;
-  UseSignalStack();
   Engine& self = *static_cast<Engine*>(engine);
   Lock lock(self.mutex_);
   for (;;) {

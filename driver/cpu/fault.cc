@@ -2,6 +2,7 @@
 
 #include <setjmp.h>
 #include <signal.h>
+#include <sys/mman.h>
 
 #include <atomic>
 #include <mutex>
@@ -15,6 +16,44 @@ namespace {
 // Signals that a bad access or a trap raises on the thread that did it.
 constexpr int kSignals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE};
 constexpr int kSignalCount = sizeof(kSignals) / sizeof(kSignals[0]);
+
+constexpr size_t kSignalStackBytes = size_t{64} << 10;
+
+// A stack for signal handlers: a kernel that overflows the thread's own one leaves no room there for a handler. An
+// application's thread that waits runs kernels, too; where it has such a stack already, that one is used.
+class SignalStack {
+ public:
+  SignalStack() {
+    stack_t current = {};
+    if (sigaltstack(nullptr, &current) != 0 || (current.ss_flags & SS_DISABLE) == 0) return;
+    void* const memory = mmap(nullptr, kSignalStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) return;
+    stack_t stack = {};
+    stack.ss_sp = memory;
+    stack.ss_size = kSignalStackBytes;
+    if (sigaltstack(&stack, nullptr) == 0) {
+      memory_ = memory;
+    } else {
+      munmap(memory, kSignalStackBytes);
+    }
+  }
+  ~SignalStack() {
+    if (memory_ == nullptr) return;
+    stack_t current = {};
+    // Unless the application has put another one in its place.
+    if (sigaltstack(nullptr, &current) != 0 || current.ss_sp == memory_) {
+      stack_t none = {};
+      none.ss_flags = SS_DISABLE;
+      if (sigaltstack(&none, nullptr) != 0) return;
+    }
+    munmap(memory_, kSignalStackBytes);
+  }
+  SignalStack(const SignalStack&) = delete;
+  SignalStack& operator=(const SignalStack&) = delete;
+
+ private:
+  void* memory_ = nullptr;
+};
 
 struct Guard {
   sigjmp_buf out;
@@ -64,6 +103,7 @@ void OnSignal(int signal, siginfo_t* info, void* machine) {
 }  // namespace
 
 Fault RunBlocksGuarded(CpuRunBlocks run, CpuLaunch* launch, uint64_t first, uint64_t last, std::byte* shared) {
+  static thread_local const SignalStack signal_stack;
   FloatEnvironmentScope float_environment;
   Guard guard;
   // The mask is not saved: the handlers run with SA_NODEFER and block nothing, which spares two system calls a chunk.

@@ -17,6 +17,7 @@ inline constexpr int kWarpSize = 32;
 inline constexpr size_t kSharedBytesPerBlock = 48 << 10;  // Without opting in.
 inline constexpr size_t kMaxSharedBytes = 227 << 10;      // The most that any capability lets a block opt in to.
 inline constexpr size_t kConstantBytes = 64 << 10;
+inline constexpr size_t kLocalBytesPerThread = 512 << 10;
 inline constexpr int kRegisters = 65536;  // A block and a multiprocessor.
 // Nominal: a CPU's clock varies.
 inline constexpr int kClockKilohertz = 1'000'000;

@@ -48,6 +48,7 @@ struct CpuKernel {
   size_t params_bytes = 0;          // The end of the last parameter: the one launch buffer size that is right.
   size_t shared_bytes = 0;          // Static shared memory a block.
   size_t local_bytes = 0;           // Local memory a thread.
+  size_t stack_bytes = 0;           // The local memory of all functions of the module, this one included.
   uint32_t max_threads = 0;         // .maxntid or .reqntid as a product; 0 if not given.
   uint32_t required_block[3] = {};  // .reqntid; zeros if not given.
   CpuRunBlocks run = nullptr;

@@ -1,10 +1,12 @@
 // Launches: arguments, limits, floating point, faults.
+#include <pthread.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cfenv>
 #include <fstream>
+#include <functional>
 #include <limits>
 
 #if defined(__x86_64__)
@@ -235,6 +237,127 @@ TEST_F(ApiLaunch, TrapIsALaunchFailure) {
   ASSERT_CUDA(Launch("trapper", 2, 64, nullptr));
   EXPECT_EQ(Api().CtxSynchronize(), CUDA_ERROR_LAUNCH_FAILED);
   EXPECT_EQ(Api().LaunchKernel(empty, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr), CUDA_ERROR_LAUNCH_FAILED);
+}
+
+// endless: calls itself until the stack is full; the arithmetic after the call keeps it from being a loop.
+// hoard: stores `offset` at `offset` of 512 KiB of local memory, and reads it back to `out`.
+constexpr char kStackPtx[] = R"(
+.version 7.8
+.target sm_75
+.address_size 64
+
+.func (.param .b64 r) deeper(.param .b64 n)
+{
+  .reg .b64 %rd<5>;
+  .reg .pred %p<2>;
+  ld.param.b64 %rd1, [n];
+  add.s64 %rd2, %rd1, 1;
+  setp.eq.s64 %p1, %rd2, 0;
+  @%p1 bra out;
+  {
+    .param .b64 q;
+    .param .b64 a;
+    st.param.b64 [a], %rd2;
+    call (q), deeper, (a);
+    ld.param.b64 %rd3, [q];
+  }
+  mad.lo.s64 %rd4, %rd3, %rd1, %rd2;
+  st.param.b64 [r], %rd4;
+  ret;
+out:
+  st.param.b64 [r], %rd1;
+  ret;
+}
+
+.visible .entry endless(.param .u64 n)
+{
+  .reg .b64 %rd<4>;
+  ld.param.u64 %rd1, [n];
+  {
+    .param .b64 r;
+    .param .b64 a;
+    st.param.b64 [a], %rd1;
+    call (r), deeper, (a);
+    ld.param.b64 %rd2, [r];
+  }
+  st.global.u64 [%rd2], %rd2;
+  ret;
+}
+
+.visible .entry hoard(.param .u64 out, .param .u64 offset)
+{
+  .local .align 8 .b8 depot[524288];
+  .reg .b32 %r<3>;
+  .reg .b64 %rd<5>;
+  ld.param.u64 %rd1, [out];
+  ld.param.u64 %rd2, [offset];
+  mov.u64 %rd3, depot;
+  add.s64 %rd4, %rd3, %rd2;
+  cvt.u32.u64 %r1, %rd2;
+  st.volatile.local.u32 [%rd4], %r1;
+  ld.volatile.local.u32 %r2, [%rd4];
+  st.global.u32 [%rd1], %r2;
+  ret;
+}
+)";
+
+CUfunction StackFunction(const char* name) {
+  CUmodule module = nullptr;
+  CUfunction function = nullptr;
+  EXPECT_CUDA(Api().ModuleLoadDataEx(&module, kStackPtx, 0, nullptr, nullptr));
+  EXPECT_CUDA(Api().ModuleGetFunction(&function, module, name));
+  return function;
+}
+
+// Runs `body` in a thread with a stack of that size and `context` current, or, for 0, in this one.
+void OnStackOf(size_t bytes, CUcontext context, const std::function<void()>& body) {
+  if (bytes == 0) return body();
+  const std::function<void()> work = [&] {
+    EXPECT_CUDA(Api().CtxPushCurrent(context));
+    body();
+  };
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  ASSERT_EQ(pthread_attr_setstacksize(&attributes, bytes), 0);
+  pthread_t thread;
+  const auto run = [](void* of) -> void* {
+    (*static_cast<const std::function<void()>*>(of))();
+    return nullptr;
+  };
+  ASSERT_EQ(pthread_create(&thread, &attributes, run, const_cast<std::function<void()>*>(&work)), 0);
+  pthread_join(thread, nullptr);
+  pthread_attr_destroy(&attributes);
+}
+
+// On whatever stack the blocks run: the pool's, that of a thread of the application that waits, and a small one.
+TEST_F(ApiLaunch, EndlessRecursionIsAnIllegalAddress) {
+  for (size_t stack_bytes : {size_t{0}, size_t{8} << 20, size_t{128} << 10}) {
+    CUfunction endless = StackFunction("endless");
+    CUresult result = CUDA_SUCCESS;
+    OnStackOf(stack_bytes, context_, [&] {
+      CUstream stream = NewStream();
+      LaunchBuffer buffer(uint64_t{1});
+      const unsigned grid = stack_bytes == 0 ? 100 : 1;
+      EXPECT_CUDA(Api().LaunchKernel(endless, grid, 1, 1, 256, 1, 1, 0, stream, nullptr, buffer.extra()));
+      result = Api().StreamSynchronize(stream);
+    });
+    EXPECT_EQ(result, CUDA_ERROR_ILLEGAL_ADDRESS);
+    TearDown();
+    SetUp();
+  }
+}
+
+// Local memory is on the stack of the thread that runs the blocks.
+TEST_F(ApiLaunch, MuchLocalMemoryFitsWhateverTheWaitersStack) {
+  CUfunction hoard = StackFunction("hoard");
+  CUdeviceptr words = NewWords(1);
+  OnStackOf(size_t{64} << 10, context_, [&] {
+    CUstream stream = NewStream();
+    LaunchBuffer buffer(uint64_t{words}, uint64_t{500000});
+    EXPECT_CUDA(Api().LaunchKernel(hoard, 1, 1, 1, 1, 1, 1, 0, stream, nullptr, buffer.extra()));
+    EXPECT_CUDA(Api().StreamSynchronize(stream));
+  });
+  EXPECT_EQ(ReadWords(words, 1), std::vector<uint32_t>{500000});
 }
 
 TEST_F(ApiLaunch, OtherDevicesContextIsNotTouchedByAFault) {

@@ -105,6 +105,7 @@ const Bad kBad[] = {
     {"FloatIndex", std::string(kHeader) + ".global .b8 a[1.5];\n",
      "line 4: expected an integer, got a floating-point number"},
     {"HugeVariable", std::string(kHeader) + ".global .b8 a[0xffffffffffff];\n", "'a' is too large"},
+    {"SizeThatWraps", std::string(kHeader) + ".global .b8 a[0x100000000][0x100000000];\n", "'a' is too large"},
     {"BadAlign", std::string(kHeader) + ".global .align 3 .b8 a[4];\n", ".align 3: expected a power of two"},
     {"TooManyValues", std::string(kHeader) + ".global .b32 a[1] = {1, 2};\n", "more initial values than elements"},
     {"RegisterOutside", std::string(kHeader) + ".reg .b32 %r<2>;\n", "a register outside any function"},

@@ -210,7 +210,8 @@ class Parser {
         SLIPWAY_ASSIGN_OR_RETURN(count, Integer());
       }
       SLIPWAY_RETURN_IF_ERROR(Expect("]"));
-      if (count > kMaxVariableBytes || variable.count * count * element > kMaxVariableBytes) {
+      // Divided, because the product of two that are small enough may wrap.
+      if (count > kMaxVariableBytes / element / std::max<uint64_t>(variable.count, 1)) {
         return Malformed(variable.line, "'", variable.name, "' is too large");
       }
       variable.count *= count;

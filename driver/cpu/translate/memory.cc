@@ -22,8 +22,8 @@ Access TakeAccess(Emitter& e, bool load) {
   e.Take("weak");
   access.is_volatile = e.Take("volatile");
   if (e.Take("relaxed") || e.Take("mmio")) access.ordering = llvm::AtomicOrdering::Monotonic;
-  if (e.Take("acquire")) access.ordering = llvm::AtomicOrdering::Acquire;
-  if (e.Take("release")) access.ordering = llvm::AtomicOrdering::Release;
+  if (load && e.Take("acquire")) access.ordering = llvm::AtomicOrdering::Acquire;
+  if (!load && e.Take("release")) access.ordering = llvm::AtomicOrdering::Release;
   e.TakeOneOf({"cta", "cluster", "gpu", "sys"});
   access.space = e.TakeSpace();
   e.TakeOneOf({"ca", "cg", "cs", "lu", "cv", "wb", "wt"});
@@ -69,7 +69,7 @@ const Operand& Element(Emitter& e, const Operand& operand, const Access& access,
 
 void Ld(Emitter& e) {
   const Access access = TakeAccess(e, true);
-  if (!e.Want(2, 2)) return;
+  if (!e.Want(2, 2) || e.failed()) return;
   Value* address = e.Address(e.operand(1), access.space);
   std::vector<Value*> values;
   for (int i = 0; i < access.count; ++i) {
@@ -88,7 +88,7 @@ void Ld(Emitter& e) {
 
 void St(Emitter& e) {
   const Access access = TakeAccess(e, false);
-  if (!e.Want(2, 2)) return;
+  if (!e.Want(2, 2) || e.failed()) return;
   Value* address = e.Address(e.operand(0), access.space);
   if (access.space == Space::kConst) return e.Malformed("constant memory cannot be written");
   for (int i = 0; i < access.count && !e.failed(); ++i) {

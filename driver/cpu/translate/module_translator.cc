@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "driver/cpu/limits.h"
 #include "driver/cpu/translate/control.h"
 #include "driver/cpu/translate/emitter.h"
 #include "driver/cpu/translate/launch_fields.h"
@@ -15,6 +16,13 @@ namespace {
 
 constexpr uint32_t kMaxThreads = 1024;
 constexpr uint32_t kMaxParameterAlign = 16;
+
+// What all translated code has. Frames touch each of their pages in order: one that is larger than a guard page cannot
+// step over it into what lies behind the stack.
+void SetAttributes(llvm::Function* function) {
+  function->addFnAttr(llvm::Attribute::NoUnwind);
+  function->addFnAttr("probe-stack", "inline-asm");
+}
 
 // The loops around a kernel's body: blocks of the range, then threads z, y and x; x innermost, where it can vectorise.
 class KernelFrame {
@@ -141,6 +149,7 @@ class Translator {
   }
 
   absl::Status Run(std::vector<CpuKernel>* kernels) {
+    SLIPWAY_RETURN_IF_ERROR(MeasureStack());
     SLIPWAY_RETURN_IF_ERROR(LayOutShared());
     for (const ptx::Function& function : source_.functions) {
       const ptx::Function*& known = module_.functions[function.name];
@@ -164,6 +173,27 @@ class Translator {
   }
 
  private:
+  // Local memory is on the stack, as is what calls pass to each other: no function may have more than a GPU's thread
+  // has.
+  absl::Status MeasureStack() {
+    for (const ptx::Function& function : source_.functions) {
+      uint64_t bytes = 0;
+      for (size_t i = 0; i < function.variables.size(); ++i) {
+        const ptx::Variable& variable = function.variables[i];
+        const bool is_kernel_parameter = function.is_kernel && std::find(function.params.begin(), function.params.end(),
+                                                                         static_cast<int>(i)) != function.params.end();
+        if (variable.space != Space::kLocal && (variable.space != Space::kParam || is_kernel_parameter)) continue;
+        bytes = llvm::alignTo(bytes, variable.align) + variable.bytes;
+        if (bytes > kLocalBytesPerThread) {
+          return ptx::Malformed(variable.line, "'", function.name, "' has more local memory than a thread's ",
+                                kLocalBytesPerThread, " bytes");
+        }
+      }
+      stack_bytes_ += bytes;
+    }
+    return absl::OkStatus();
+  }
+
   // Module-level .shared variables come first, each kernel's own after them; an extern array starts where static shared
   // memory of its kernel ends.
   absl::Status LayOutShared() {
@@ -231,7 +261,7 @@ class Translator {
         llvm::Function::Create(llvm::FunctionType::get(builder_.getVoidTy(), {ptr, i64, i64, ptr, ptr}, false),
                                llvm::Function::InternalLinkage, "body." + std::to_string(kernels->size()), target_);
     body->addFnAttr(llvm::Attribute::NoInline);
-    body->addFnAttr(llvm::Attribute::NoUnwind);
+    SetAttributes(body);
     body->addParamAttr(0, llvm::Attribute::NoAlias);
     body->addDereferenceableParamAttr(0, sizeof(CpuLaunch));
     body->addParamAttr(4, llvm::Attribute::NoAlias);
@@ -248,7 +278,7 @@ class Translator {
     llvm::Function* const run =
         llvm::Function::Create(llvm::FunctionType::get(builder_.getVoidTy(), {ptr, i64, i64, ptr}, false),
                                llvm::Function::ExternalLinkage, KernelSymbol(kernels->size()), target_);
-    run->addFnAttr(llvm::Attribute::NoUnwind);
+    SetAttributes(run);
     builder_.SetInsertPoint(llvm::BasicBlock::Create(target_.getContext(), "entry", run));
     Value* const params = builder_.CreateLoad(ptr, LaunchField(builder_, run->getArg(0), offsetof(CpuLaunch, params)));
     builder_.CreateCall(body, {run->getArg(0), run->getArg(1), run->getArg(2), run->getArg(3), params});
@@ -270,6 +300,7 @@ class Translator {
       if (variable.space == Space::kLocal)
         kernel->local_bytes = llvm::alignTo(kernel->local_bytes, variable.align) + variable.bytes;
     }
+    kernel->stack_bytes = stack_bytes_;
     kernel->shared_bytes = function_end_[&source];
     std::copy(std::begin(source.required_block), std::end(source.required_block), std::begin(kernel->required_block));
     const uint32_t(&limit)[3] = source.required_block[0] != 0 ? source.required_block : source.max_block;
@@ -287,7 +318,7 @@ class Translator {
     llvm::Function* const function =
         llvm::Function::Create(llvm::FunctionType::get(builder_.getInt1Ty(), types, false),
                                llvm::Function::InternalLinkage, "device." + std::string(source.name), target_);
-    function->addFnAttr(llvm::Attribute::NoUnwind);
+    SetAttributes(function);
     module_.device_functions[source.name] = function;
   }
 
@@ -350,6 +381,7 @@ class Translator {
   ModuleTranslation module_;
   uint64_t module_end_ = 0;
   uint64_t most_shared_ = 0;
+  uint64_t stack_bytes_ = 0;
   bool uses_dynamic_ = false;
   std::map<const ptx::Function*, uint64_t> function_end_;
 };
