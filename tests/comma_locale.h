@@ -23,7 +23,7 @@ class CommaLocale {
     // -c: go on although the other categories are missing. It warns of them and so exits with 1.
     const std::string command = "localedef -c -i '" + (folder_ / "source").string() + "' '" +
                                 (folder_ / "comma").string() + "' > /dev/null 2>&1";
-    static_cast<void>(std::system(command.c_str()));
+    if (std::system(command.c_str()) < 0) return;
     setenv("LOCPATH", folder_.c_str(), 1);
     set_ = std::setlocale(LC_NUMERIC, "comma") != nullptr && std::string(std::localeconv()->decimal_point) == ",";
     unsetenv("LOCPATH");

@@ -254,12 +254,23 @@ INSTANTIATE_TEST_SUITE_P(
                     MathFunction{"erfc", std::erfc, -3, 3}),
     [](const testing::TestParamInfo<MathFunction>& info) { return std::string(info.param.name); });
 
-TEST_F(ElementwiseTest, ALongSumIsRight) {
-  // 100,000 terms are parsed and typed in tests/text/grammar_test.cc; compiling so many for a device is what takes
-  // time.
-  std::string text = "z = x";
-  for (int i = 1; i < 2000; ++i) text += " + x";
-  EXPECT_THAT(Run<int32_t>(text, From<int32_t>({1, -3})), ElementsAre(2000, -6000));
+// From the text to the value: nothing on the way recurses, or takes time that grows faster than the text.
+TEST_F(ElementwiseTest, ExpressionsAHundredThousandDeepAreRight) {
+  constexpr int kDepth = 100000;
+  const auto repeated = [](const std::string& part, int count) {
+    std::string all;
+    for (int i = 0; i < count; ++i) all += part;
+    return all;
+  };
+  const auto x = From<int32_t>({1, -3});
+  EXPECT_THAT(Run<int32_t>("z = " + repeated("(", kDepth) + "x" + repeated(")", kDepth), x), ElementsAre(1, -3));
+  EXPECT_THAT(Run<int32_t>("z = " + repeated("- ", kDepth) + "x", x), ElementsAre(1, -3));
+  EXPECT_THAT(Run<int32_t>("z = " + repeated("x < 0 ? x : ", kDepth / 2) + "x", x), ElementsAre(1, -3));
+  EXPECT_THAT(Run<int32_t>("z = x" + repeated(" + x", kDepth - 1), x), ElementsAre(kDepth, -3 * kDepth));
+  // Additions that do not fold into a multiplication.
+  const std::vector<float> deep =
+      Run<float>("z = " + repeated("(1 + ", kDepth) + "x" + repeated(")", kDepth), From<float>({0.5f, -2}));
+  EXPECT_THAT(deep, ElementsAre(100000.5f, 99998));
 }
 
 TEST_F(ElementwiseTest, RunsOnTheDefaultStream) {
