@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <clocale>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -16,6 +15,7 @@
 #include "slipway/device.h"
 #include "slipway/embedded.h"
 #include "slipway/stream.h"
+#include "tests/comma_locale.h"
 
 namespace slipway {
 namespace {
@@ -221,6 +221,11 @@ TEST_F(FieldCases, FC10Subnormals) {
             (std::vector<float>{0x1p-148f}));
   EXPECT_EQ(Both<float>(std::vector<float>{0x1p-140f}, {0}, [](V x, V) { return sqrt(x); }),
             (std::vector<float>{0x1p-70f}));
+  using D = Expr<double>;
+  EXPECT_EQ(Both<double>(std::vector<double>{0x1p-1022}, {2}, [](D x, D y) { return x / y; }),
+            (std::vector<double>{0x1p-1023}));
+  EXPECT_EQ(Both<double>(std::vector<double>{2}, {0x1p-1074}, [](D x, D y) { return x * y; }),
+            (std::vector<double>{0x1p-1073}));
 }
 
 TEST_F(FieldCases, ShiftsPastTheWidth) {
@@ -234,6 +239,77 @@ TEST_F(FieldCases, ShiftsPastTheWidth) {
   EXPECT_EQ(Both<int64_t>(std::vector<int64_t>{-1, 1}, {int64_t{1} << 32, 63},
                           [](Expr<int64_t> x, Expr<int64_t> y) { return x << y; }),
             (std::vector<int64_t>{0, std::numeric_limits<int64_t>::min()}));
+}
+
+TEST_F(FieldCases, FC12ReversedViews) {
+  auto scale = MakeKernel("scale", [](ArrayVar<int32_t, 1> y, ArrayVar<const int32_t, 1> x) {
+    For(GridStride(y.size()), [&](Expr<int64_t> i) { y[i] = x[i] * 10; });
+  });
+  const auto x = Make(std::vector<int32_t>{0, 1, 2, 3, 4, 5});
+  const auto y = Make(std::vector<int32_t>(6));
+  const ArrayView<const int32_t, 1> reversed(device, x.data() + 5, {6}, {-1});
+  const ArrayView<int32_t, 1> backwards(device, y.data() + 5, {6}, {-1});
+  ASSERT_EQ(scale(stream, ForSize(6), y, reversed), absl::OkStatus());
+  EXPECT_EQ(Read(y), (std::vector<int32_t>{50, 40, 30, 20, 10, 0}));
+  ASSERT_EQ(scale(stream, ForSize(6), backwards, x), absl::OkStatus());
+  EXPECT_EQ(Read(y), (std::vector<int32_t>{50, 40, 30, 20, 10, 0}));
+  ASSERT_EQ(scale(stream, ForSize(6), backwards, reversed), absl::OkStatus());
+  EXPECT_EQ(Read(y), (std::vector<int32_t>{0, 10, 20, 30, 40, 50}));
+  const auto three = Make(std::vector<int32_t>(3));
+  ASSERT_EQ(scale(stream, ForSize(3), three, ArrayView<const int32_t, 1>(device, x.data() + 5, {3}, {-2})),
+            absl::OkStatus());
+  EXPECT_EQ(Read(three), (std::vector<int32_t>{50, 30, 10}));
+  // A 3 x 4 ramp flipped on axis 1, then transposed: element [i][j] is x[j][3 - i].
+  auto copy = MakeKernel("copy", [](ArrayVar<int32_t, 2> out, ArrayVar<const int32_t, 2> in) {
+    For(GridStride(out.size()), [&](Expr<int64_t> i) {
+      const auto row = i / out.shape(1), column = i % out.shape(1);
+      out(row, column) = in(row, column);
+    });
+  });
+  std::vector<int32_t> ramp(12);
+  for (int i = 0; i < 12; ++i) ramp[i] = i;
+  const auto matrix = Make(ramp);
+  const auto out = Array<int32_t, 2>::Zeros(device, {4, 3}).value();
+  ASSERT_EQ(copy(stream, ForSize(12), out, ArrayView<const int32_t, 2>(device, matrix.data() + 3, {4, 3}, {-1, 4})),
+            absl::OkStatus());
+  EXPECT_EQ(out.ToVector().value(), (std::vector<int32_t>{3, 7, 11, 2, 6, 10, 1, 5, 9, 0, 4, 8}));
+}
+
+TEST_F(FieldCases, FC13ZeroStrideInputs) {
+  auto copy = MakeKernel("copy", [](ArrayVar<float, 1> y, ArrayVar<const float, 1> x) {
+    For(GridStride(y.size()), [&](Expr<int64_t> i) { y[i] = x[i]; });
+  });
+  const auto dense = Make(std::vector<float>(1000, 1));
+  const auto one = Make(std::vector<float>{1});
+  const ArrayView<const float, 1> repeated(device, one.data(), {1000}, {0});
+  for (const bool dense_first : {true, false}) {
+    for (const bool now : {dense_first, !dense_first}) {
+      const auto y = Make(std::vector<float>(1000));
+      ASSERT_EQ(now ? copy(stream, ForSize(1000), y, dense) : copy(stream, ForSize(1000), y, repeated),
+                absl::OkStatus());
+      EXPECT_EQ(Read(y), std::vector<float>(1000, 1));
+    }
+  }
+  EXPECT_EQ(copy.compiles(), 1u);
+  // Written, it is refused.
+  EXPECT_THAT(std::string(copy(stream, ForSize(3), ArrayView<float, 1>(device, one.data(), {3}, {0}), dense).message()),
+              testing::HasSubstr("several of its indices share an address"));
+}
+
+// Arrays between the scalars, too; each arrives as it was given.
+TEST_F(FieldCases, FC18MixedScalars) {
+  auto kernel = MakeKernel("mixed", [](Var<int8_t> a, ArrayVar<int64_t, 1> out, Var<double> b, Var<int16_t> c,
+                                       ArrayVar<double, 0> real, Var<int32_t> d, Var<bool> e, Var<int64_t> f) {
+    out[0] = a, out[1] = c, out[2] = d, out[3] = Select(e, 1, 0), out[4] = f;
+    real() = b;
+  });
+  const auto out = Make(std::vector<int64_t>(5));
+  const auto real = Array<double, 0>::Zeros(device, {}).value();
+  ASSERT_EQ(kernel(stream, LaunchConfig{.grid = {1}, .block = {1}}, int8_t{-7}, out, 2.5, int16_t{-300}, real, 70000,
+                   true, (int64_t{1} << 40) + 3),
+            absl::OkStatus());
+  EXPECT_EQ(Read(out), (std::vector<int64_t>{-7, -300, 70000, 1, (int64_t{1} << 40) + 3}));
+  EXPECT_EQ(real.ToVector().value(), std::vector<double>{2.5});
 }
 
 // FC-11: the C++ locale groups digits and writes a comma; nothing that is generated may.
@@ -256,6 +332,11 @@ TEST_F(FieldCases, FC11Locale) {
   EXPECT_EQ(during.Inspect(device).value().ptx, ptx);
   std::locale::global(old);
   EXPECT_THAT(before.ir(), testing::HasSubstr("2.220446049250313e-16:f64"));
+  const CommaLocale comma;
+  if (!comma.set()) GTEST_SKIP() << "localedef is not installed";
+  auto under_c = trace();
+  EXPECT_EQ(under_c.ir(), before.ir());
+  EXPECT_EQ(under_c.Inspect(device).value().ptx, ptx);
 }
 
 }  // namespace

@@ -63,6 +63,10 @@ TEST_F(ElementwiseTest, ArraysOfRank0Broadcast) {
   const auto point = AnyArray::From(device_, DType::kFloat32, {}, &host).value();
   EXPECT_THAT(Run<float>("z = x * p", From<float>({1, 2, 3}), point), ElementsAre(4, 8, 12));
   EXPECT_THAT(Run<float>("z = p * p", point), ElementsAre(16));
+  // And are written, from numbers and from each other.
+  const auto z = Array<float, 0>::Zeros(device_, {}).value();
+  ASSERT_TRUE(Elementwise::Parse("z = a * p").value().Into(stream_, z, 0.5f, point).ok());
+  EXPECT_THAT(Values(z), ElementsAre(2));
 }
 
 TEST_F(ElementwiseTest, TextWithoutInputsFillsItsOutput) {
