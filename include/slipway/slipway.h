@@ -1,5 +1,5 @@
-// All of Slipway. Each header can be included by itself; what it declares is in the library of its layer (slipway::driver,
-// slipway::launch, slipway::cpu_device, slipway::jit), all of which are in slipway::slipway.
+// All of Slipway. Each header can be included by itself; what it declares is in the library of its layer
+// (slipway::driver, slipway::launch, slipway::cpu_device, slipway::jit), all of which are in slipway::slipway.
 #ifndef SLIPWAY_SLIPWAY_H_
 #define SLIPWAY_SLIPWAY_H_
 
