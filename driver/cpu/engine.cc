@@ -63,11 +63,6 @@ Op* Engine::NewOp(OpKind kind) {
   return op;
 }
 
-void Engine::Discard(Op* op) {
-  Lock lock(mutex_);
-  Recycle(op);
-}
-
 void Engine::Recycle(Op* op) {
   op->dependencies.clear();
   op->function.reset();

@@ -28,8 +28,6 @@ class Engine {
 
   // An empty op to be filled in and handed to Enqueue.
   Op* NewOp(OpKind kind);
-  // Gives back an op that will not be queued.
-  void Discard(Op* op);
 
   // Queues an op and returns its position. It runs after everything queued before it on the same stream, after its
   // dependencies, and by the rules of the legacy default stream. Waits while the stream's queue is full. The op is the

@@ -56,13 +56,6 @@ Type Emitter::TakeType() {
   return Type{};
 }
 
-bool Emitter::HasType() const {
-  for (size_t i = 0; i < taken_.size(); ++i) {
-    if (!taken_[i] && ptx::ParseType(instruction->modifiers[i]).has_value()) return true;
-  }
-  return false;
-}
-
 Space Emitter::TakeSpace() {
   for (size_t i = 0; i < taken_.size(); ++i) {
     if (taken_[i]) continue;

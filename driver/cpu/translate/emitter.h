@@ -76,8 +76,7 @@ class Emitter {
   // The first of `choices` that is there, else empty.
   std::string_view TakeOneOf(std::initializer_list<std::string_view> choices);
   bool TakePrefix(std::string_view prefix);  // Every modifier that starts so, such as "L2::".
-  Type TakeType();  // The first type among the modifiers that are left; fails if there is none.
-  bool HasType() const;
+  Type TakeType();    // The first type among the modifiers that are left; fails if there is none.
   Space TakeSpace();  // kGeneric if there is none.
   void FinishModifiers();
 
