@@ -2,9 +2,10 @@
 //
 //   cpu_saxpy [--n 10000000] [--threads N] [--repeat 15]
 //
-// The kernel is what the front ends emit: one thread an element, `if (i < n)`, arrays by value as {data, shape,
-// strides} or {data, shape}. Both sides run on the same threads, alternating, on the same arrays; the median of each is
-// printed with their ratio.
+// The kernels are what the front ends emit: one thread an element, `if (i < n)`, or a loop over the grid's stride in
+// each thread, launched with a thread for each element or with fewer; arrays by value as {data, shape, strides} or
+// {data, shape}. Both sides run on the same threads, alternating, on the same arrays; the median of each is printed
+// with their ratio, and the time that loading the kernel took.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -17,6 +18,7 @@
 #include <thread>
 #include <vector>
 
+#include "benchmarks/saxpy_ptx.h"
 #include "driver/cpu/program.h"
 
 namespace {
@@ -26,107 +28,6 @@ using slipway::cpu::CpuLaunch;
 using slipway::cpu::Program;
 
 constexpr uint32_t kBlock = 256;
-
-// As LLVM's NVPTX back end prints it: strides of 8 bytes each, 64-bit indices.
-constexpr char kStrided[] = R"(
-.version 7.8
-.target sm_90
-.address_size 64
-.visible .entry saxpy(
-	.param .align 8 .b8 saxpy_param_0[24],
-	.param .align 8 .b8 saxpy_param_1[24],
-	.param .align 8 .b8 saxpy_param_2[24],
-	.param .f32 saxpy_param_3,
-	.param .u64 saxpy_param_4
-)
-{
-	.reg .pred 	%p<2>;
-	.reg .b32 	%r<8>;
-	.reg .b64 	%rd<26>;
-
-	ld.param.b64 	%rd5, [saxpy_param_4];
-	mov.u32 	%r2, %tid.x;
-	mov.u32 	%r3, %ctaid.x;
-	mov.u32 	%r4, %ntid.x;
-	cvt.u64.u32 	%rd6, %r2;
-	mul.wide.u32 	%rd7, %r3, %r4;
-	add.s64 	%rd4, %rd7, %rd6;
-	setp.ge.s64 	%p1, %rd4, %rd5;
-	@%p1 bra 	$L__BB0_2;
-	ld.param.b32 	%r1, [saxpy_param_3];
-	mov.b64 	%rd3, saxpy_param_0;
-	mov.b64 	%rd1, saxpy_param_2;
-	mov.b64 	%rd2, saxpy_param_1;
-	ld.param.b64 	%rd8, [%rd2];
-	cvta.to.global.u64 	%rd9, %rd8;
-	ld.param.b64 	%rd10, [%rd2+16];
-	ld.param.b64 	%rd11, [%rd1];
-	cvta.to.global.u64 	%rd12, %rd11;
-	ld.param.b64 	%rd13, [%rd1+16];
-	ld.param.b64 	%rd14, [%rd3];
-	cvta.to.global.u64 	%rd15, %rd14;
-	ld.param.b64 	%rd16, [%rd3+16];
-	mul.lo.s64 	%rd17, %rd4, %rd10;
-	mul.lo.s64 	%rd18, %rd4, %rd13;
-	mul.lo.s64 	%rd19, %rd4, %rd16;
-	shl.b64 	%rd20, %rd17, 2;
-	add.s64 	%rd21, %rd9, %rd20;
-	shl.b64 	%rd22, %rd18, 2;
-	add.s64 	%rd23, %rd12, %rd22;
-	shl.b64 	%rd24, %rd19, 2;
-	add.s64 	%rd25, %rd15, %rd24;
-	ld.global.b32 	%r5, [%rd21];
-	ld.global.b32 	%r6, [%rd23];
-	fma.rn.f32 	%r7, %r1, %r5, %r6;
-	st.global.b32 	[%rd25], %r7;
-$L__BB0_2:
-	ret;
-}
-)";
-
-// The same for contiguous arrays and an index that fits in 32 bits.
-constexpr char kContiguous[] = R"(
-.version 7.8
-.target sm_90
-.address_size 64
-.visible .entry saxpy(
-	.param .align 8 .b8 saxpy_param_0[16],
-	.param .align 8 .b8 saxpy_param_1[16],
-	.param .align 8 .b8 saxpy_param_2[16],
-	.param .f32 saxpy_param_3,
-	.param .u64 saxpy_param_4
-)
-{
-	.reg .pred 	%p<2>;
-	.reg .b32 	%r<12>;
-	.reg .b64 	%rd<14>;
-
-	ld.param.b32 	%r5, [saxpy_param_4];
-	mov.u32 	%r2, %tid.x;
-	mov.u32 	%r3, %ctaid.x;
-	mov.u32 	%r4, %ntid.x;
-	mad.lo.s32 	%r6, %r3, %r4, %r2;
-	setp.ge.s32 	%p1, %r6, %r5;
-	@%p1 bra 	$L__BB0_2;
-	ld.param.b32 	%r1, [saxpy_param_3];
-	ld.param.b64 	%rd1, [saxpy_param_0];
-	cvta.to.global.u64 	%rd4, %rd1;
-	ld.param.b64 	%rd2, [saxpy_param_1];
-	cvta.to.global.u64 	%rd5, %rd2;
-	ld.param.b64 	%rd3, [saxpy_param_2];
-	cvta.to.global.u64 	%rd6, %rd3;
-	mul.wide.s32 	%rd7, %r6, 4;
-	add.s64 	%rd8, %rd5, %rd7;
-	ld.global.b32 	%r7, [%rd8];
-	add.s64 	%rd9, %rd6, %rd7;
-	ld.global.b32 	%r8, [%rd9];
-	fma.rn.f32 	%r9, %r1, %r7, %r8;
-	add.s64 	%rd10, %rd4, %rd7;
-	st.global.b32 	[%rd10], %r9;
-$L__BB0_2:
-	ret;
-}
-)";
 
 struct StridedArray {
   const float* data;
@@ -163,9 +64,11 @@ double Median(std::vector<double> values) {
 }
 
 template <class P>
-int Compare(const char* name, const char* ptx, P params, int threads, int repeat, float* z, const float* x,
-            const float* y) {
+int Compare(const char* name, const char* ptx, P params, int64_t blocks, int threads, int repeat, float* z,
+            const float* x, const float* y) {
+  const auto start = std::chrono::steady_clock::now();
   absl::StatusOr<std::unique_ptr<Program>> program = Program::Load(ptx);
+  const std::chrono::duration<double, std::milli> load = std::chrono::steady_clock::now() - start;
   if (!program.ok()) {
     std::fprintf(stderr, "%s\n", std::string(program.status().message()).c_str());
     return 1;
@@ -175,7 +78,7 @@ int Compare(const char* name, const char* ptx, P params, int threads, int repeat
   CpuLaunch launch;
   launch.params = reinterpret_cast<const std::byte*>(&params);
   launch.block[0] = kBlock;
-  launch.grid[0] = static_cast<uint32_t>((n + kBlock - 1) / kBlock);
+  launch.grid[0] = static_cast<uint32_t>(blocks);
   const auto share = [&](int64_t total, int part) { return total * part / threads; };
   std::vector<double> native, translated;
   for (int i = 0; i < repeat; ++i) {
@@ -194,8 +97,8 @@ int Compare(const char* name, const char* ptx, P params, int threads, int repeat
     }
   }
   const double native_time = Median(native), translated_time = Median(translated);
-  std::printf("%-12s native %8.3f ms   translated %8.3f ms   ratio %.3f\n", name, native_time * 1e3,
-              translated_time * 1e3, translated_time / native_time);
+  std::printf("%-26s native %8.3f ms   translated %8.3f ms   ratio %.3f   load %6.1f ms\n", name, native_time * 1e3,
+              translated_time * 1e3, translated_time / native_time, load.count());
   return 0;
 }
 
@@ -225,6 +128,15 @@ int main(int argc, char** argv) {
               threads);  // NOLINT(google-runtime-int)
   const Params<StridedArray> strided{{z.data(), n, 1}, {x.data(), n, 1}, {y.data(), n, 1}, 3.0F, n};
   const Params<ContiguousArray> contiguous{{z.data(), n}, {x.data(), n}, {y.data(), n}, 3.0F, n};
-  const int failed = Compare("strided", kStrided, strided, threads, repeat, z.data(), x.data(), y.data());
-  return failed | Compare("contiguous", kContiguous, contiguous, threads, repeat, z.data(), x.data(), y.data());
+  const int64_t all = (n + kBlock - 1) / kBlock;
+  const auto compare = [&](const char* name, const char* ptx, const auto& params, int64_t blocks) {
+    return Compare(name, ptx, params, blocks, threads, repeat, z.data(), x.data(), y.data());
+  };
+  int failed = compare("strided", kStrided, strided, all);
+  failed |= compare("contiguous", kContiguous, contiguous, all);
+  failed |= compare("grid stride", kGridStride, strided, all);
+  failed |= compare("grid stride, 32-bit", kGridStride32, strided, all);
+  failed |= compare("grid stride, 64 blocks", kGridStride, strided, 64);
+  failed |= compare("grid stride, 32-bit, 64", kGridStride32, strided, 64);
+  return failed;
 }

@@ -2,6 +2,7 @@
 
 #include <mutex>
 
+#include "driver/cpu/translate/interchange_loops.h"
 #include "driver/cpu/translate/recover_addresses.h"
 #include "driver/cpu/translate/rounding.h"
 #include "driver/cpu/translate/tighten_thread_loop.h"
@@ -17,6 +18,7 @@
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/Transforms/Scalar/SimplifyCFG.h"
+#include "llvm/Transforms/Utils/LoopSimplify.h"
 #include "llvm/Transforms/Utils/Mem2Reg.h"
 
 namespace slipway::cpu {
@@ -87,6 +89,9 @@ void Optimize(llvm::Module& module, llvm::TargetMachine& machine) {
   passes.registerPeepholeEPCallback(
       [](llvm::FunctionPassManager& manager, llvm::OptimizationLevel) { manager.addPass(RecoverAddressesPass()); });
   passes.registerVectorizerStartEPCallback([](llvm::FunctionPassManager& manager, llvm::OptimizationLevel) {
+    manager.addPass(llvm::LoopSimplifyPass());
+    manager.addPass(InterchangeLoopsPass());
+    manager.addPass(RecoverAddressesPass());
     manager.addPass(TightenThreadLoopPass());
     manager.addPass(llvm::SimplifyCFGPass());
   });

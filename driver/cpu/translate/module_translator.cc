@@ -7,6 +7,7 @@
 #include "driver/cpu/translate/control.h"
 #include "driver/cpu/translate/emitter.h"
 #include "driver/cpu/translate/launch_fields.h"
+#include "driver/cpu/translate/thread_loop.h"
 #include "driver/status_macros.h"
 #include "llvm/IR/MDBuilder.h"
 #include "llvm/Support/Alignment.h"
@@ -112,18 +113,19 @@ class KernelFrame {
     loop.index->addIncoming(next, loop.latch);
     llvm::BasicBlock* const done = Block("threads_done");
     llvm::BranchInst* branch = b_.CreateCondBr(b_.CreateICmpULT(next, e_.thread.block_size[axis]), loop.header, done);
-    branch->setMetadata(llvm::LLVMContext::MD_loop, LoopMetadata());
+    branch->setMetadata(llvm::LLVMContext::MD_loop, LoopMetadata(axis));
     b_.SetInsertPoint(done);
   }
 
   // Threads without barriers are independent, in every dimension.
-  llvm::MDNode* LoopMetadata() {
+  llvm::MDNode* LoopMetadata(int axis) {
     llvm::LLVMContext& context = b_.getContext();
     std::vector<llvm::Metadata*> parts = {nullptr};
     if (e_.module.access_group != nullptr) {
       parts.push_back(llvm::MDNode::get(
           context, {llvm::MDString::get(context, "llvm.loop.parallel_accesses"), e_.module.access_group}));
     }
+    if (axis == 0) parts.push_back(llvm::MDNode::get(context, llvm::MDString::get(context, kThreadLoopMark)));
     llvm::MDNode* const id = llvm::MDNode::getDistinct(context, parts);
     id->replaceOperandWith(0, id);
     return id;

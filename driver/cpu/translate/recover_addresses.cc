@@ -61,25 +61,31 @@ Value* Sum(llvm::IRBuilder<>& b, const std::vector<Value*>& values) {
   return sum;
 }
 
-// x for `x << shift` and `x * (1 << shift)`, else null.
-Value* Unscaled(Value* value, unsigned shift) {
-  using llvm::PatternMatch::m_Mul, llvm::PatternMatch::m_Shl, llvm::PatternMatch::m_SpecificInt,
-      llvm::PatternMatch::m_Value;
+// x for `x << shift` and `x * (1 << shift)`, x * y for `x * (y << shift)`, else null.
+Value* Unscaled(llvm::IRBuilder<>& b, Value* value, unsigned shift) {
+  using llvm::PatternMatch::m_c_Mul, llvm::PatternMatch::m_Mul, llvm::PatternMatch::m_Shl,
+      llvm::PatternMatch::m_SpecificInt, llvm::PatternMatch::m_Value;
   Value* x = nullptr;
   if (llvm::PatternMatch::match(value, m_Shl(m_Value(x), m_SpecificInt(shift)))) return x;
   if (llvm::PatternMatch::match(value, m_Mul(m_Value(x), m_SpecificInt(uint64_t{1} << shift)))) return x;
+  Value* y = nullptr;
+  if (llvm::PatternMatch::match(value, m_c_Mul(m_Value(x), m_Shl(m_Value(y), m_SpecificInt(shift)))))
+    return b.CreateMul(x, y);
   return nullptr;
 }
 
-// base + the sum of offsets. A scale that all of them share becomes the GEP's element size: the vectoriser recognises a
-// stride that it must compare with 1 only as a whole index.
+// base + the sum of offsets. A scale that they share becomes the GEP's element size: the vectoriser recognises a stride
+// that it must compare with 1 only as a whole index. Offsets without it go first; most often they do not depend on the
+// thread.
 Value* Offset(llvm::IRBuilder<>& b, Value* base, const std::vector<Value*>& offsets) {
   for (unsigned shift = 4; shift > 0; --shift) {
-    std::vector<Value*> indices;
+    std::vector<Value*> indices, others;
     for (Value* offset : offsets) {
-      if (Value* index = Unscaled(offset, shift)) indices.push_back(index);
+      Value* const index = Unscaled(b, offset, shift);
+      (index != nullptr ? indices : others).push_back(index != nullptr ? index : offset);
     }
-    if (indices.size() != offsets.size()) continue;
+    if (indices.empty()) continue;
+    if (!others.empty()) base = b.CreateGEP(b.getInt8Ty(), base, Sum(b, others));
     return b.CreateGEP(b.getIntNTy(8U << shift), base, Sum(b, indices));
   }
   return b.CreateGEP(b.getInt8Ty(), base, Sum(b, offsets));

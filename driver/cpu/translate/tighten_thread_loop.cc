@@ -2,11 +2,11 @@
 
 #include <optional>
 
+#include "driver/cpu/translate/thread_loop.h"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/IR/Dominators.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Instructions.h"
-#include "llvm/IR/PatternMatch.h"
 #include "llvm/Transforms/Utils/BasicBlockUtils.h"
 #include "llvm/Transforms/Utils/Cloning.h"
 
@@ -17,11 +17,8 @@ using llvm::BasicBlock;
 using llvm::CmpInst;
 using llvm::Value;
 
-// for (t = 0; t != bound; ++t): the header's test, and everything that has to change.
-struct ThreadLoop {
-  llvm::PHINode* index = nullptr;
-  llvm::ICmpInst* exit_test = nullptr;  // Of index + 1 with the bound.
-  Value* bound = nullptr;
+// The loop, its header's test, and everything that has to change.
+struct GuardedLoop : ThreadLoop {
   llvm::ICmpInst* guard = nullptr;  // Of sum with limit; true lets the thread in.
   CmpInst::Predicate enter = CmpInst::BAD_ICMP_PREDICATE;
   Value* sum = nullptr;
@@ -57,37 +54,12 @@ Value* Base(Value* value, Value* index, const llvm::Loop& loop) {
   return nullptr;
 }
 
-std::optional<ThreadLoop> Match(const llvm::Loop& loop) {
-  using namespace llvm::PatternMatch;  // NOLINT(google-build-using-namespace): its matchers read as one expression.
-  ThreadLoop found;
+std::optional<GuardedLoop> Match(const llvm::Loop& loop) {
+  const std::optional<ThreadLoop> thread_loop = MatchThreadLoop(loop);
   BasicBlock* const header = loop.getHeader();
   BasicBlock* const latch = loop.getLoopLatch();
-  BasicBlock* const exit = loop.getUniqueExitBlock();
-  if (latch == nullptr || latch == header || exit == nullptr || loop.getLoopPreheader() == nullptr ||
-      loop.getExitingBlock() != latch || !exit->phis().empty()) {
-    return std::nullopt;
-  }
-  // One index, from 0 in steps of 1.
-  for (llvm::PHINode& phi : header->phis()) {
-    if (found.index != nullptr) return std::nullopt;
-    found.index = &phi;
-  }
-  auto* latch_branch = llvm::dyn_cast<llvm::BranchInst>(latch->getTerminator());
-  if (found.index == nullptr || latch_branch == nullptr || !latch_branch->isConditional()) return std::nullopt;
-  Value* const next = found.index->getIncomingValueForBlock(latch);
-  if (!match(found.index->getIncomingValueForBlock(loop.getLoopPreheader()), m_Zero()) ||
-      !match(next, m_c_Add(m_Specific(found.index), m_One()))) {
-    return std::nullopt;
-  }
-  found.exit_test = llvm::dyn_cast<llvm::ICmpInst>(latch_branch->getCondition());
-  if (found.exit_test == nullptr || found.exit_test->getOperand(0) != next || !found.exit_test->hasOneUse())
-    return std::nullopt;
-  found.bound = found.exit_test->getOperand(1);
-  const bool stays_if_true = latch_branch->getSuccessor(0) == header;
-  const CmpInst::Predicate stays =
-      stays_if_true ? found.exit_test->getPredicate() : found.exit_test->getInversePredicate();
-  if (!loop.isLoopInvariant(found.bound) || (stays != CmpInst::ICMP_NE && stays != CmpInst::ICMP_ULT))
-    return std::nullopt;
+  if (!thread_loop.has_value() || latch == header) return std::nullopt;
+  GuardedLoop found{*thread_loop};
   // The header does nothing but skip to the latch, which does nothing but count.
   auto* guard_branch = llvm::dyn_cast<llvm::BranchInst>(header->getTerminator());
   if (guard_branch == nullptr || !guard_branch->isConditional() || HasEffects(*header) || HasEffects(*latch) ||
@@ -111,7 +83,7 @@ std::optional<ThreadLoop> Match(const llvm::Loop& loop) {
 }
 
 // Whether base + (bound - 1) leaves the type, in the sense in which it is compared.
-Value* MayWrap(llvm::IRBuilder<>& b, const ThreadLoop& loop, Value* base, Value* last) {
+Value* MayWrap(llvm::IRBuilder<>& b, const GuardedLoop& loop, Value* base, Value* last) {
   const bool is_signed = loop.enter == CmpInst::ICMP_SLT;
   if (auto* add = llvm::dyn_cast<llvm::BinaryOperator>(loop.sum)) {
     if (is_signed ? add->hasNoSignedWrap() : add->hasNoUnsignedWrap()) return b.getFalse();
@@ -136,7 +108,7 @@ void KeepCopy(llvm::Loop& loop, Value* wraps, llvm::LoopInfo& loops, llvm::Domin
 }
 
 bool Tighten(llvm::Loop& loop, llvm::LoopInfo& loops, llvm::DominatorTree& dominators) {
-  const std::optional<ThreadLoop> match = Match(loop);
+  const std::optional<GuardedLoop> match = Match(loop);
   if (!match.has_value()) return false;
   Value* const base = Base(match->sum, match->index, loop);
   if (base == nullptr) return false;

@@ -1,0 +1,41 @@
+#include "driver/cpu/translate/thread_loop.h"
+
+#include "llvm/IR/PatternMatch.h"
+
+namespace slipway::cpu {
+
+std::optional<ThreadLoop> MatchThreadLoop(const llvm::Loop& loop) {
+  using namespace llvm::PatternMatch;  // NOLINT(google-build-using-namespace): its matchers read as one expression.
+  ThreadLoop found;
+  llvm::BasicBlock* const header = loop.getHeader();
+  llvm::BasicBlock* const latch = loop.getLoopLatch();
+  llvm::BasicBlock* const exit = loop.getUniqueExitBlock();
+  if (latch == nullptr || exit == nullptr || loop.getLoopPreheader() == nullptr || loop.getExitingBlock() != latch ||
+      !exit->phis().empty()) {
+    return std::nullopt;
+  }
+  // One index, from 0 in steps of 1.
+  for (llvm::PHINode& phi : header->phis()) {
+    if (found.index != nullptr) return std::nullopt;
+    found.index = &phi;
+  }
+  auto* latch_branch = llvm::dyn_cast<llvm::BranchInst>(latch->getTerminator());
+  if (found.index == nullptr || latch_branch == nullptr || !latch_branch->isConditional()) return std::nullopt;
+  llvm::Value* const next = found.index->getIncomingValueForBlock(latch);
+  if (!match(found.index->getIncomingValueForBlock(loop.getLoopPreheader()), m_Zero()) ||
+      !match(next, m_c_Add(m_Specific(found.index), m_One()))) {
+    return std::nullopt;
+  }
+  found.exit_test = llvm::dyn_cast<llvm::ICmpInst>(latch_branch->getCondition());
+  if (found.exit_test == nullptr || found.exit_test->getOperand(0) != next || !found.exit_test->hasOneUse())
+    return std::nullopt;
+  found.bound = found.exit_test->getOperand(1);
+  const bool stays_if_true = latch_branch->getSuccessor(0) == header;
+  const llvm::CmpInst::Predicate stays =
+      stays_if_true ? found.exit_test->getPredicate() : found.exit_test->getInversePredicate();
+  if (!loop.isLoopInvariant(found.bound) || (stays != llvm::CmpInst::ICMP_NE && stays != llvm::CmpInst::ICMP_ULT))
+    return std::nullopt;
+  return found;
+}
+
+}  // namespace slipway::cpu

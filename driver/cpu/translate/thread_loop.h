@@ -1,0 +1,27 @@
+// The innermost loop around a kernel's body, over the threads of a block along x.
+#ifndef SLIPWAY_DRIVER_CPU_TRANSLATE_THREAD_LOOP_H_
+#define SLIPWAY_DRIVER_CPU_TRANSLATE_THREAD_LOOP_H_
+
+#include <optional>
+
+#include "llvm/Analysis/LoopInfo.h"
+#include "llvm/IR/Instructions.h"
+
+namespace slipway::cpu {
+
+// An entry of the loop's metadata: its iterations are threads, which are independent of each other.
+inline constexpr char kThreadLoopMark[] = "slipway.threads";
+
+// for (t = 0; t != bound; ++t), tested at the end.
+struct ThreadLoop {
+  llvm::PHINode* index = nullptr;
+  llvm::ICmpInst* exit_test = nullptr;  // Of index + 1 (operand 0) with the bound (operand 1); of no other use.
+  llvm::Value* bound = nullptr;
+};
+
+// Of any loop that counts so and leaves at its latch alone, with no value of the loop used behind it through a phi.
+std::optional<ThreadLoop> MatchThreadLoop(const llvm::Loop& loop);
+
+}  // namespace slipway::cpu
+
+#endif  // SLIPWAY_DRIVER_CPU_TRANSLATE_THREAD_LOOP_H_
