@@ -445,10 +445,7 @@ class Interchange {
       b_.SetInsertPoint(phi->getIncomingBlock(incoming)->getTerminator());
       phi->setIncomingValue(incoming, Moved(nest_.inductions[i].start, offsets[i]));
     }
-    // It seldom runs: not worth the time to vectorise and unroll it.
-    llvm::addStringMetadataToLoop(nest_.inner, "llvm.loop.vectorize.width", 1);
-    llvm::addStringMetadataToLoop(nest_.inner, "llvm.loop.interleave.count", 1);
-    nest_.inner->setLoopAlreadyUnrolled();
+    KeepScalar(*nest_.inner);
   }
 
   const Nest& nest_;

@@ -1,6 +1,7 @@
 #include "driver/cpu/translate/thread_loop.h"
 
 #include "llvm/IR/PatternMatch.h"
+#include "llvm/Transforms/Utils/LoopUtils.h"
 
 namespace slipway::cpu {
 
@@ -36,6 +37,12 @@ std::optional<ThreadLoop> MatchThreadLoop(const llvm::Loop& loop) {
   if (!loop.isLoopInvariant(found.bound) || (stays != llvm::CmpInst::ICMP_NE && stays != llvm::CmpInst::ICMP_ULT))
     return std::nullopt;
   return found;
+}
+
+void KeepScalar(llvm::Loop& loop) {
+  llvm::addStringMetadataToLoop(&loop, "llvm.loop.vectorize.width", 1);
+  llvm::addStringMetadataToLoop(&loop, "llvm.loop.interleave.count", 1);
+  loop.setLoopAlreadyUnrolled();
 }
 
 }  // namespace slipway::cpu

@@ -22,6 +22,9 @@ struct ThreadLoop {
 // Of any loop that counts so and leaves at its latch alone, with no value of the loop used behind it through a phi.
 std::optional<ThreadLoop> MatchThreadLoop(const llvm::Loop& loop);
 
+// For a copy that seldom runs: not worth the time that vectorising and unrolling it would take.
+void KeepScalar(llvm::Loop& loop);
+
 }  // namespace slipway::cpu
 
 #endif  // SLIPWAY_DRIVER_CPU_TRANSLATE_THREAD_LOOP_H_

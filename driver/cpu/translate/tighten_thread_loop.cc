@@ -101,8 +101,10 @@ void KeepCopy(llvm::Loop& loop, Value* wraps, llvm::LoopInfo& loops, llvm::Domin
   llvm::SplitBlock(check, check->getTerminator(), &dominators, &loops);
   llvm::ValueToValueMapTy map;
   llvm::SmallVector<BasicBlock*, 8> blocks;
-  llvm::cloneLoopWithPreheader(loop.getLoopPreheader(), check, &loop, map, ".wraps", &loops, &dominators, blocks);
+  llvm::Loop* const copy =
+      llvm::cloneLoopWithPreheader(loop.getLoopPreheader(), check, &loop, map, ".wraps", &loops, &dominators, blocks);
   llvm::remapInstructionsInBlocks(blocks, map);
+  KeepScalar(*copy);
   llvm::ReplaceInstWithInst(check->getTerminator(),
                             llvm::BranchInst::Create(blocks.front(), loop.getLoopPreheader(), wraps));
 }
