@@ -80,9 +80,10 @@ function(slipway_program name)
 endfunction()
 
 # slipway_test(NAME SOURCES... [LINK ...] [LABELS ...]): a GoogleTest program, each of whose tests ctest runs by itself.
+# It also links what the folder's variable slipway_test_link names.
 function(slipway_test name)
   cmake_parse_arguments(arg "" "" "SOURCES;LINK;LABELS" ${ARGN})
-  slipway_program(${name} SOURCES ${arg_SOURCES} LINK ${arg_LINK} GTest::gmock_main)
+  slipway_program(${name} SOURCES ${arg_SOURCES} LINK ${arg_LINK} ${slipway_test_link} GTest::gmock_main)
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 300 LABELS "${arg_LABELS}"
                        WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
 endfunction()

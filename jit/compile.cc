@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "driver/status_macros.h"
+#include "jit/compile_observer.h"
 #include "jit/lower.h"
 #include "jit/math_library.h"
 #include "jit/passes.h"
@@ -133,7 +134,11 @@ absl::StatusOr<CompiledKernel> Compile(const ir::Kernel& kernel, const Target& t
                                             "; this is a bug in Slipway, please report it with the kernel's IR:\n",
                                             inspection->ir));
   }
-  return CompiledKernel{.name = kernel.name, .signature = kernel.params, .inspection = std::move(inspection)};
+  CompiledKernel result{.name = kernel.name, .signature = kernel.params, .inspection = std::move(inspection)};
+  if (const CompileObserver observe = compile_observer.load(std::memory_order_acquire)) {
+    observe(kernel, target, options, result);
+  }
+  return result;
 }
 
 }  // namespace slipway

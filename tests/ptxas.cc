@@ -15,6 +15,8 @@
 #include <sstream>
 #include <utility>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 
@@ -70,6 +72,27 @@ absl::Status NoPtxas() {
   return absl::NotFoundError("ptxas was not found: install the CUDA toolkit, or set PTXAS to its path");
 }
 
+// The text with another name for its first kernel, and so for that kernel's parameters as LLVM names them.
+std::string Renamed(const std::string& ptx, const std::string& prefix) {
+  const size_t entry = ptx.find(".entry ");
+  if (entry == std::string::npos) return ptx;
+  const size_t begin = entry + 7;
+  const std::string name = ptx.substr(begin, ptx.find_first_of(" (\n", begin) - begin);
+  auto in_word = [](char c) {
+    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || absl::StrContains("_$%.", c);
+  };
+  std::string result;
+  size_t done = 0;
+  for (size_t at = ptx.find(name); at != std::string::npos; at = ptx.find(name, at + name.size())) {
+    const size_t end = at + name.size();
+    const bool ends = end == ptx.size() || !in_word(ptx[end]) || ptx.compare(end, 7, "_param_") == 0;
+    if (!ends || (at > 0 && in_word(ptx[at - 1]))) continue;
+    absl::StrAppend(&result, ptx.substr(done, at - done), prefix);
+    done = at;
+  }
+  return result + ptx.substr(done);
+}
+
 }  // namespace
 
 std::string FindPtxas() {
@@ -106,12 +129,12 @@ absl::Status AssembleAll(const std::vector<std::string>& ptx, int sm) {
   const std::string ptxas = FindPtxas();
   if (ptxas.empty()) return NoPtxas();
   // Unoptimised: this asks whether the text is accepted, and that is decided before optimisation.
-  auto run = [&](size_t first, size_t last) -> absl::Status {
+  auto run = [&](size_t first, size_t last, bool rename) -> absl::Status {
     ScratchDirectory scratch;
     std::vector<std::string> arguments = {ptxas, "-O0", absl::StrCat("-arch=sm_", sm), "-o", "/dev/null"};
     for (size_t i = first; i < last; ++i) {
       const fs::path path = scratch / absl::StrCat("text", i, ".ptx");
-      std::ofstream(path) << ptx[i];
+      std::ofstream(path) << (rename ? Renamed(ptx[i], absl::StrCat("t", i, "_")) : ptx[i]);
       arguments.push_back(path.string());
     }
     if (RunProgram(arguments, scratch / "log") == 0) return absl::OkStatus();
@@ -119,13 +142,13 @@ absl::Status AssembleAll(const std::vector<std::string>& ptx, int sm) {
         absl::StrCat("ptxas for sm_", sm, " refuses text ", first, ":\n", ReadFile(scratch / "log"), "\n", ptx[first]));
   };
   // One run takes several files, and starting ptxas is most of what a small kernel costs. It takes them as one program,
-  // so that a batch may fail only because names clash: then each text is tried by itself.
+  // so kernels are renamed; what a batch says is believed only if it is good, for other names may clash as well.
   constexpr size_t kBatch = 100;
   for (size_t first = 0; first < ptx.size(); first += kBatch) {
     const size_t last = std::min(ptx.size(), first + kBatch);
-    if (run(first, last).ok()) continue;
+    if (last - first > 1 && run(first, last, /*rename=*/true).ok()) continue;
     for (size_t i = first; i < last; ++i) {
-      if (absl::Status status = run(i, i + 1); !status.ok()) return status;
+      if (absl::Status status = run(i, i + 1, /*rename=*/false); !status.ok()) return status;
     }
   }
   return absl::OkStatus();

@@ -18,8 +18,7 @@ std::string FindPtxas();
 // INVALID_ARGUMENT with what ptxas printed; NOT_FOUND without ptxas.
 absl::StatusOr<std::string> Assemble(const std::string& ptx, int sm);
 
-// Checks many texts in as few runs of ptxas as it takes, fewer if their symbols have different names. An error gives
-// the first text that is refused.
+// Checks many texts in as few runs of ptxas as it takes. An error gives the first text that is refused.
 absl::Status AssembleAll(const std::vector<std::string>& ptx, int sm);
 
 // Instructions of each kernel in a cubin for sm_75 or newer, by name: the bytes of its .text section over 16, less the

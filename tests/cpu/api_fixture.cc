@@ -1,5 +1,7 @@
 #include "tests/cpu/api_fixture.h"
 
+#include "tests/assembled.h"
+
 namespace slipway::cpu {
 
 const char* const kTestPtx = R"(
@@ -157,6 +159,7 @@ CUmodule ApiTest::LoadModule(const std::string& ptx) {
   EXPECT_CUDA(Api().CtxPushCurrent(context_));
   EXPECT_CUDA(Api().ModuleLoadDataEx(&module, ptx.c_str(), 0, nullptr, nullptr));
   EXPECT_CUDA(Api().CtxPopCurrent(nullptr));
+  AssembleAfterTests(ptx);
   return module;
 }
 

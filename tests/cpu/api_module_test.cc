@@ -2,6 +2,7 @@
 #include <string>
 
 #include "driver/cpu/testing.h"
+#include "tests/assembled.h"
 #include "tests/cpu/api_fixture.h"
 
 namespace slipway::cpu {
@@ -21,6 +22,7 @@ LoadAnswer Load(const std::string& ptx, size_t capacity = 4096) {
   CUresult result = Api().ModuleLoadDataEx(&module, ptx.c_str(), 2, options, values);
   if (result == CUDA_SUCCESS) {
     EXPECT_CUDA(Api().ModuleUnload(module));
+    AssembleAfterTests(ptx);
   }
   return {result, log.c_str(), reinterpret_cast<size_t>(values[1])};
 }

@@ -7,6 +7,7 @@
 
 #include "driver/cpu/sanitizers.h"
 #include "driver/cpu/testing.h"
+#include "tests/assembled.h"
 #include "tests/cpu/api_fixture.h"
 
 namespace slipway::cpu {
@@ -115,6 +116,7 @@ constexpr char kStorePtx[] = R"(
 
 // FC-27: load, launch and drop, with one bad image now and then.
 TEST_F(ApiThreads, LoadLaunchUnload) {
+  AssembleAfterTests(kStorePtx);
   const int rounds = kSanitized ? 3 : 10;
   size_t handles = LiveHandlesForTesting();
   InThreads([&](int t) {

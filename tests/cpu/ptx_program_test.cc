@@ -8,6 +8,7 @@
 #include "driver/cpu/program.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/assembled.h"
 
 namespace slipway::cpu {
 namespace {
@@ -20,6 +21,7 @@ constexpr char kHeader[] = ".version 8.4\n.target sm_90\n.address_size 64\n";
 std::unique_ptr<Program> LoadOrDie(const std::string& body) {
   auto program = Program::Load(kHeader + body);
   EXPECT_TRUE(program.ok()) << program.status();
+  AssembleAfterTests(kHeader + body);
   return program.ok() ? *std::move(program) : nullptr;
 }
 

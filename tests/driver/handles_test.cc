@@ -18,6 +18,7 @@
 #include "slipway/module.h"
 #include "slipway/null_driver.h"
 #include "slipway/stream.h"
+#include "tests/assembled.h"
 
 namespace slipway {
 namespace {
@@ -159,6 +160,7 @@ TEST_P(HandlesTest, AnAllocationThatCannotBeSaysHowMuchIsFree) {
 }
 
 TEST_P(HandlesTest, AKernelRunsOnAStreamAndEventsFollowIt) {
+  AssembleAfterTests(kPtx);
   const Module module = Module::LoadPtx(device_, kPtx).value();
   const CUfunction function = module.GetFunction("store_seven").value();
   const DeviceMemory memory = DeviceMemory::Allocate(device_, 4).value();
@@ -332,6 +334,7 @@ TEST_P(ComputingTest, HandlesMayGoWhileTheirWorkIsQueued) {
   const int zero = 0;
   ASSERT_TRUE(memory.CopyFromHost(&zero, sizeof(zero)).ok());
   {
+    AssembleAfterTests(kSlowPtx);
     const Module module = Module::LoadPtx(device_, kSlowPtx).value();
     const CUfunction function = module.GetFunction("store_seven_late").value();
     const Stream stream = device_.CreateStream().value();

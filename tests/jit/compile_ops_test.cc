@@ -1,13 +1,12 @@
-// Every operator on every type, and every cast, compiles for old and new targets, and ptxas takes what comes out.
+// Every operator on every type, and every cast, compiles for old and new targets. That ptxas takes what comes out,
+// tests/assembled_kernels.cc sees to.
 #include <regex>
 #include <string>
-#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "jit/compile.h"
 #include "tests/jit/op_kernels.h"
-#include "tests/ptxas.h"
 
 namespace slipway {
 namespace {
@@ -31,11 +30,11 @@ void ExpectNothingLeftToDecide(const CompiledKernel& compiled) {
 
 class CompileOps : public testing::TestWithParam<TargetCase> {
  protected:
-  // The PTX of `kernel`, or a failure that names it.
-  std::string Ptx(const absl::StatusOr<ir::Kernel>& kernel) {
+  // Whether `kernel` compiles; a failure that names it if it should.
+  bool Compiles(const absl::StatusOr<ir::Kernel>& kernel) {
     if (!kernel.ok()) {
       ADD_FAILURE() << kernel.status();
-      return "";
+      return false;
     }
     absl::StatusOr<CompiledKernel> compiled =
         Compile(*kernel, GetParam().target, {.math = GetParam().library, .keep_llvm = false});
@@ -45,35 +44,23 @@ class CompileOps : public testing::TestWithParam<TargetCase> {
                             (GetParam().library == MathLibrary::kLibclc && absl::IsUnimplemented(compiled.status()) &&
                              kernel->name.find("tgamma") == 0);
       if (!expected) ADD_FAILURE() << kernel->name << ": " << compiled.status();
-      return "";
+      return false;
     }
     ExpectNothingLeftToDecide(*compiled);
-    return compiled->inspection->ptx;
-  }
-
-  void ExpectAssembles(const std::vector<std::string>& texts) {
-    if (FindPtxas().empty()) GTEST_SKIP() << "ptxas is not installed; " << texts.size() << " texts not assembled";
-    EXPECT_EQ(AssembleAll(texts, GetParam().target.sm), absl::OkStatus());
+    return true;
   }
 };
 
 TEST_P(CompileOps, EveryOperatorOnEveryType) {
-  std::vector<std::string> texts;
-  for (const OpCase& c : AllOpCases()) {
-    const std::string ptx = Ptx(OpKernel(c));
-    if (ptx.empty()) continue;
-    texts.push_back(ptx);
-  }
-  EXPECT_GT(texts.size(), 200u);
-  ExpectAssembles(texts);
+  int compiled = 0;
+  for (const OpCase& c : AllOpCases()) compiled += Compiles(OpKernel(c));
+  EXPECT_GT(compiled, 200);
 }
 
 TEST_P(CompileOps, EveryCast) {
-  std::vector<std::string> texts;
   for (DType from : kArithmeticTypes) {
-    for (DType to : kArithmeticTypes) texts.push_back(Ptx(CastKernel(from, to)));
+    for (DType to : kArithmeticTypes) EXPECT_TRUE(Compiles(CastKernel(from, to)));
   }
-  ExpectAssembles(texts);
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, CompileOps,

@@ -16,7 +16,6 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "jit/builder.h"
-#include "tests/ptxas.h"
 
 namespace slipway {
 namespace {

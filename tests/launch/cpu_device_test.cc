@@ -2,6 +2,7 @@
 #include "slipway/cpu_device.h"
 #include "absl/strings/str_cat.h"
 #include "slipway/typed_kernel.h"
+#include "tests/assembled.h"
 #include "tests/launch/launch_test_util.h"
 
 namespace slipway {
@@ -12,6 +13,7 @@ using testing::ElementsAre;
 
 CompiledKernel Compiled(Signature signature, std::string ptx) {
   auto inspection = std::make_shared<Inspection>();
+  AssembleAfterTests(ptx);
   inspection->ptx = std::move(ptx);
   return {"kernel", std::move(signature), std::move(inspection)};
 }

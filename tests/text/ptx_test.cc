@@ -1,4 +1,5 @@
-// The PTX of elementwise kernels is taken by NVIDIA's assembler, for the oldest, a middle and the newest architecture.
+// Elementwise kernels of every make compile for the oldest, a middle and the newest architecture. That ptxas takes what
+// comes out, tests/assembled_kernels.cc sees to.
 #include <string>
 #include <vector>
 
@@ -9,7 +10,6 @@
 #include "jit/ops/elementwise_kernel.h"
 #include "jit/text/emit.h"
 #include "jit/text/parser.h"
-#include "tests/ptxas.h"
 
 namespace slipway::elementwise {
 namespace {
@@ -28,11 +28,10 @@ const char* const kTexts[] = {
 
 class PtxTest : public testing::TestWithParam<int> {};
 
-TEST_P(PtxTest, IsAssembled) {
-  if (FindPtxas().empty()) GTEST_SKIP() << "ptxas is not installed";
+TEST_P(PtxTest, IsMade) {
+  int made = 0;
   const absl::StatusOr<Target> target = TargetFor(GetParam(), 13000);
   ASSERT_TRUE(target.ok()) << target.status();
-  std::vector<std::string> all;
   for (const char* text : kTexts) {
     const absl::StatusOr<text::Program> program = text::Parse(text);
     ASSERT_TRUE(program.ok()) << program.status();
@@ -59,15 +58,12 @@ TEST_P(PtxTest, IsAssembled) {
         }
       }
       const absl::StatusOr<ir::Kernel> kernel =
-          BuildKernel(*program, *typing, specialization, "elementwise_" + std::to_string(all.size()));
+          BuildKernel(*program, *typing, specialization, "elementwise_" + std::to_string(made++));
       ASSERT_TRUE(kernel.ok()) << kernel.status();
       const absl::StatusOr<CompiledKernel> compiled = Compile(*kernel, *target, {.keep_llvm = false});
       ASSERT_TRUE(compiled.ok()) << compiled.status();
-      all.push_back(compiled->inspection->ptx);
     }
   }
-  const absl::Status status = AssembleAll(all, GetParam());
-  EXPECT_TRUE(status.ok()) << status;
 }
 
 INSTANTIATE_TEST_SUITE_P(Architectures, PtxTest, testing::Values(75, 90, 120));
