@@ -1,6 +1,6 @@
 // Translated PTX beside a native loop: z = a * x + y over float32 arrays, on as many threads.
 //
-//   cpu_saxpy [--n 10000000] [--threads N] [--repeat 15]
+//   cpu_saxpy [--n 10000000] [--threads N] [--repeat 15] [--json]
 //
 // The kernels are what the front ends emit: one thread an element, `if (i < n)`, or a loop over the grid's stride in
 // each thread, launched with a thread for each element or with fewer; arrays by value as {data, shape, strides} or
@@ -16,6 +16,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "benchmarks/saxpy_ptx.h"
@@ -64,7 +65,7 @@ double Median(std::vector<double> values) {
 }
 
 template <class P>
-int Compare(const char* name, const char* ptx, P params, int64_t blocks, int threads, int repeat, float* z,
+int Compare(const char* name, const char* ptx, P params, int64_t blocks, int threads, int repeat, bool json, float* z,
             const float* x, const float* y) {
   const auto start = std::chrono::steady_clock::now();
   absl::StatusOr<std::unique_ptr<Program>> program = Program::Load(ptx);
@@ -97,8 +98,10 @@ int Compare(const char* name, const char* ptx, P params, int64_t blocks, int thr
     }
   }
   const double native_time = Median(native), translated_time = Median(translated);
-  std::printf("%-26s native %8.3f ms   translated %8.3f ms   ratio %.3f   load %6.1f ms\n", name, native_time * 1e3,
-              translated_time * 1e3, translated_time / native_time, load.count());
+  const char* const form =
+      json ? "{\"kernel\": \"%s\", \"native_ms\": %.3f, \"translated_ms\": %.3f, \"ratio\": %.3f, \"load_ms\": %.1f}"
+           : "%-26s native %8.3f ms   translated %8.3f ms   ratio %.3f   load %6.1f ms\n";
+  std::printf(form, name, native_time * 1e3, translated_time * 1e3, translated_time / native_time, load.count());
   return 0;
 }
 
@@ -108,8 +111,13 @@ int main(int argc, char** argv) {
   int64_t n = 10'000'000;
   int threads = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
   int repeat = 15;
+  bool json = false;
   for (int i = 1; i < argc; ++i) {
     const std::string_view argument = argv[i];
+    if (argument == "--json") {
+      json = true;
+      continue;
+    }
     const long long value = i + 1 < argc ? std::atoll(argv[i + 1]) : 0;  // NOLINT(google-runtime-int)
     if (value > 0 && argument == "--n") {
       n = value;
@@ -118,25 +126,29 @@ int main(int argc, char** argv) {
     } else if (value > 0 && argument == "--repeat") {
       repeat = static_cast<int>(value);
     } else {
-      std::fprintf(stderr, "usage: cpu_saxpy [--n N] [--threads N] [--repeat N]\n");
+      std::fprintf(stderr, "usage: cpu_saxpy [--n N] [--threads N] [--repeat N] [--json]\n");
       return 2;
     }
     ++i;
   }
   std::vector<float> x(n, 1.5F), y(n, 2.25F), z(n, 0.0F);
-  std::printf("saxpy of %lld float32 on %d threads\n", static_cast<long long>(n),
-              threads);  // NOLINT(google-runtime-int)
+  std::printf(json ? "{\"n\": %s, \"threads\": %d, \"runs\": [" : "saxpy of %s float32 on %d threads\n",
+              std::to_string(n).c_str(), threads);
   const Params<StridedArray> strided{{z.data(), n, 1}, {x.data(), n, 1}, {y.data(), n, 1}, 3.0F, n};
   const Params<ContiguousArray> contiguous{{z.data(), n}, {x.data(), n}, {y.data(), n}, 3.0F, n};
   const int64_t all = (n + kBlock - 1) / kBlock;
+  int failed = 0;
+  const char* separator = "";
   const auto compare = [&](const char* name, const char* ptx, const auto& params, int64_t blocks) {
-    return Compare(name, ptx, params, blocks, threads, repeat, z.data(), x.data(), y.data());
+    if (json) std::printf("%s", std::exchange(separator, ", "));
+    failed |= Compare(name, ptx, params, blocks, threads, repeat, json, z.data(), x.data(), y.data());
   };
-  int failed = compare("strided", kStrided, strided, all);
-  failed |= compare("contiguous", kContiguous, contiguous, all);
-  failed |= compare("grid stride", kGridStride, strided, all);
-  failed |= compare("grid stride, 32-bit", kGridStride32, strided, all);
-  failed |= compare("grid stride, 64 blocks", kGridStride, strided, 64);
-  failed |= compare("grid stride, 32-bit, 64", kGridStride32, strided, 64);
+  compare("strided", kStrided, strided, all);
+  compare("contiguous", kContiguous, contiguous, all);
+  compare("grid stride", kGridStride, strided, all);
+  compare("grid stride, 32-bit", kGridStride32, strided, all);
+  compare("grid stride, 64 blocks", kGridStride, strided, 64);
+  compare("grid stride, 32-bit, 64", kGridStride32, strided, 64);
+  if (json) std::printf("]}\n");
   return failed;
 }
