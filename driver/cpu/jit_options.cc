@@ -50,7 +50,7 @@ void JitLogs::WriteLog(const Log& log, std::string_view text) {
   size_t length = 0;
   if (log.buffer != nullptr && log.capacity > 0) {
     length = std::min(text.size(), log.capacity - 1);
-    std::memcpy(log.buffer, text.data(), length);
+    std::copy_n(text.data(), length, log.buffer);  // Not memcpy, which may not be given an empty text's null.
     log.buffer[length] = '\0';
   }
   if (log.length != nullptr) *log.length = reinterpret_cast<void*>(static_cast<uintptr_t>(length));
