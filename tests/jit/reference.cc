@@ -377,7 +377,7 @@ std::vector<uint64_t> InterestingValues(DType dtype) {
   }
   const size_t positive = values.size();
   for (size_t k = 0; k < positive; ++k) values.push_back(values[k] | sign);
-  values.push_back(infinity | 1 << (mantissa - 1));  // A quiet NaN.
+  values.push_back(infinity | uint64_t{1} << (mantissa - 1));  // A quiet NaN.
   return values;
 }
 
