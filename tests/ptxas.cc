@@ -19,6 +19,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/types/span.h"
 
 extern char** environ;
 
@@ -129,27 +130,32 @@ absl::Status AssembleAll(const std::vector<std::string>& ptx, int sm) {
   const std::string ptxas = FindPtxas();
   if (ptxas.empty()) return NoPtxas();
   // Unoptimised: this asks whether the text is accepted, and that is decided before optimisation.
-  auto run = [&](size_t first, size_t last, bool rename) -> absl::Status {
+  auto run = [&](absl::Span<const size_t> texts, bool rename) -> absl::Status {
     ScratchDirectory scratch;
     std::vector<std::string> arguments = {ptxas, "-O0", absl::StrCat("-arch=sm_", sm), "-o", "/dev/null"};
-    for (size_t i = first; i < last; ++i) {
+    for (size_t i : texts) {
       const fs::path path = scratch / absl::StrCat("text", i, ".ptx");
       std::ofstream(path) << (rename ? Renamed(ptx[i], absl::StrCat("t", i, "_")) : ptx[i]);
       arguments.push_back(path.string());
     }
     if (RunProgram(arguments, scratch / "log") == 0) return absl::OkStatus();
-    return absl::InvalidArgumentError(
-        absl::StrCat("ptxas for sm_", sm, " refuses text ", first, ":\n", ReadFile(scratch / "log"), "\n", ptx[first]));
+    return absl::InvalidArgumentError(absl::StrCat("ptxas for sm_", sm, " refuses text ", texts[0], ":\n",
+                                                   ReadFile(scratch / "log"), "\n", ptx[texts[0]]));
   };
   // One run takes several files, and starting ptxas is most of what a small kernel costs. It takes them as one program,
-  // so kernels are renamed; what a batch says is believed only if it is good, for other names may clash as well.
+  // so kernels are renamed; what a batch says is believed only if it is good, for other names may clash as well. Texts
+  // with device functions go alone: where two files have one of the same name, ptxas 13.0 aborts, or never ends.
+  std::vector<size_t> shared, alone;
+  for (size_t i = 0; i < ptx.size(); ++i) {
+    (absl::StrContains(ptx[i], ".func") ? alone : shared).push_back(i);
+  }
   constexpr size_t kBatch = 100;
-  for (size_t first = 0; first < ptx.size(); first += kBatch) {
-    const size_t last = std::min(ptx.size(), first + kBatch);
-    if (last - first > 1 && run(first, last, /*rename=*/true).ok()) continue;
-    for (size_t i = first; i < last; ++i) {
-      if (absl::Status status = run(i, i + 1, /*rename=*/false); !status.ok()) return status;
-    }
+  for (size_t first = 0; first < shared.size(); first += kBatch) {
+    const auto batch = absl::MakeConstSpan(shared).subspan(first, kBatch);
+    if (batch.size() == 1 || !run(batch, /*rename=*/true).ok()) alone.insert(alone.end(), batch.begin(), batch.end());
+  }
+  for (size_t i : alone) {
+    if (absl::Status status = run({i}, /*rename=*/false); !status.ok()) return status;
   }
   return absl::OkStatus();
 }
