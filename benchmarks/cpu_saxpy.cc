@@ -100,7 +100,7 @@ int Compare(const char* name, const char* ptx, P params, int64_t blocks, int thr
   const double native_time = Median(native), translated_time = Median(translated);
   const char* const form =
       json ? "{\"kernel\": \"%s\", \"native_ms\": %.3f, \"translated_ms\": %.3f, \"ratio\": %.3f, \"load_ms\": %.1f}"
-           : "%-26s native %8.3f ms   translated %8.3f ms   ratio %.3f   load %6.1f ms\n";
+           : "%-30s native %8.3f ms   translated %8.3f ms   ratio %.3f   load %6.1f ms\n";
   std::printf(form, name, native_time * 1e3, translated_time * 1e3, translated_time / native_time, load.count());
   return 0;
 }
@@ -148,7 +148,7 @@ int main(int argc, char** argv) {
   compare("grid stride", kGridStride, strided, all);
   compare("grid stride, 32-bit", kGridStride32, strided, all);
   compare("grid stride, 64 blocks", kGridStride, strided, 64);
-  compare("grid stride, 32-bit, 64", kGridStride32, strided, 64);
+  compare("grid stride, 32-bit, 64 blocks", kGridStride32, strided, 64);
   if (json) std::printf("]}\n");
   return failed;
 }
