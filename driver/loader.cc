@@ -20,13 +20,31 @@ using Need::kRequired;
 // Members whose declared variant is exported with a `_v2` at its end. Not to be guessed by trying `_v2` first: newer
 // drivers have a cuCtxGetDevice_v2, for one, with other parameters.
 constexpr std::string_view kVersion2[] = {
-    "GetProcAddress",  "DeviceTotalMem",  "DevicePrimaryCtxRelease",
-    "CtxPushCurrent",  "CtxPopCurrent",   "ModuleGetGlobal",
-    "MemGetInfo",      "MemAlloc",        "MemFree",
-    "MemAllocHost",    "MemcpyHtoD",      "MemcpyDtoH",
-    "MemcpyDtoD",      "MemcpyHtoDAsync", "MemcpyDtoHAsync",
-    "MemcpyDtoDAsync", "MemsetD8",        "MemsetD32",
-    "StreamDestroy",   "EventDestroy",
+    "GetProcAddress",
+    "DeviceTotalMem",
+    "DevicePrimaryCtxRelease",
+    "CtxPushCurrent",
+    "CtxPopCurrent",
+    "ModuleGetGlobal",
+    "MemGetInfo",
+    "MemAlloc",
+    "MemFree",
+    "MemAllocHost",
+    "MemcpyHtoD",
+    "MemcpyDtoH",
+    "MemcpyDtoD",
+    "MemcpyHtoDAsync",
+    "MemcpyDtoHAsync",
+    "MemcpyDtoDAsync",
+    "MemsetD8",
+    "MemsetD32",
+    "StreamDestroy",
+    "EventDestroy",
+    "StreamBeginCapture",
+    "StreamGetCaptureInfo",
+    "GraphKernelNodeGetParams",
+    "GraphExecKernelNodeSetParams",
+    "GraphExecUpdate",
 };
 
 // cuGetProcAddress as of CUDA 11.3, before it got its last parameter.

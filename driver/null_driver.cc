@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdio>
 #include <new>
+#include <utility>
 #include <vector>
 
 #include "driver/result.h"
@@ -49,6 +50,7 @@ constexpr AttributeValue kAttributes[] = {
     {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 232448},
     {CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR, 32},
     {CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, 1},
+    {CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH, 1},
 };
 
 template <class Pointer>
@@ -250,6 +252,78 @@ struct Null {
   }
   static CUresult LaunchKernel(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                                CUstream, void**, void**) {
+    return CUDA_SUCCESS;
+  }
+  static CUresult LaunchKernelEx(const CUlaunchConfig*, CUfunction, void**, void**) { return CUDA_SUCCESS; }
+
+  static CUresult DeviceCanAccessPeer(int* can, CUdevice, CUdevice) {
+    *can = 1;
+    return CUDA_SUCCESS;
+  }
+  static CUresult CtxEnablePeerAccess(CUcontext, unsigned) { return CUDA_SUCCESS; }
+  static CUresult MemcpyPeerAsync(CUdeviceptr, CUcontext, CUdeviceptr, CUcontext, size_t, CUstream) {
+    return CUDA_SUCCESS;
+  }
+  static CUresult CtxGetStreamPriorityRange(int* least, int* greatest) {
+    if (least != nullptr) *least = 0;
+    if (greatest != nullptr) *greatest = -5;
+    return CUDA_SUCCESS;
+  }
+  static CUresult StreamGetPriority(CUstream, int* priority) {
+    *priority = 0;
+    return CUDA_SUCCESS;
+  }
+  // Its modules are not read, so it knows no parameters.
+  static CUresult FuncGetParamInfo(CUfunction, size_t, size_t*, size_t*) { return CUDA_ERROR_NOT_SUPPORTED; }
+  static CUresult OccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunction, int block_size, size_t) {
+    *blocks = block_size > 0 ? 2048 / block_size : 0;
+    return CUDA_SUCCESS;
+  }
+
+  // Captures are not kept: a graph of the null driver is empty, and launching it does nothing.
+  static CUresult StreamBeginCapture(CUstream, CUstreamCaptureMode) { return CUDA_SUCCESS; }
+  static CUresult StreamEndCapture(CUstream, CUgraph* graph) {
+    *graph = NewHandle<CUgraph>();
+    return CUDA_SUCCESS;
+  }
+  static CUresult StreamIsCapturing(CUstream, CUstreamCaptureStatus* status) {
+    *status = CU_STREAM_CAPTURE_STATUS_NONE;
+    return CUDA_SUCCESS;
+  }
+  static CUresult StreamGetCaptureInfo(CUstream, CUstreamCaptureStatus* status, uint64_t*, CUgraph*,
+                                       const CUgraphNode**, size_t*) {
+    *status = CU_STREAM_CAPTURE_STATUS_NONE;
+    return CUDA_SUCCESS;
+  }
+  static CUresult ThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
+    thread_local CUstreamCaptureMode current = CU_STREAM_CAPTURE_MODE_GLOBAL;
+    std::swap(current, *mode);
+    return CUDA_SUCCESS;
+  }
+  static CUresult GraphDestroy(CUgraph) { return CUDA_SUCCESS; }
+  static CUresult GraphGetNodes(CUgraph, CUgraphNode*, size_t* count) {
+    *count = 0;
+    return CUDA_SUCCESS;
+  }
+  static CUresult GraphNodeGetType(CUgraphNode, CUgraphNodeType* type) {
+    *type = CU_GRAPH_NODE_TYPE_KERNEL;
+    return CUDA_SUCCESS;
+  }
+  static CUresult GraphInstantiateWithFlags(CUgraphExec* exec, CUgraph, unsigned long long) {  // NOLINT
+    *exec = NewHandle<CUgraphExec>();
+    return CUDA_SUCCESS;
+  }
+  static CUresult GraphExecDestroy(CUgraphExec) { return CUDA_SUCCESS; }
+  static CUresult GraphLaunch(CUgraphExec, CUstream) { return CUDA_SUCCESS; }
+  static CUresult GraphKernelNodeGetParams(CUgraphNode, CUDA_KERNEL_NODE_PARAMS* params) {
+    *params = {};
+    return CUDA_SUCCESS;
+  }
+  static CUresult GraphExecKernelNodeSetParams(CUgraphExec, CUgraphNode, const CUDA_KERNEL_NODE_PARAMS*) {
+    return CUDA_SUCCESS;
+  }
+  static CUresult GraphExecUpdate(CUgraphExec, CUgraph, CUgraphExecUpdateResultInfo* info) {
+    *info = {};
     return CUDA_SUCCESS;
   }
 };

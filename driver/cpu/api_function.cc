@@ -59,6 +59,9 @@ CUresult FuncGetAttribute(int* value, CUfunction_attribute attribute, CUfunction
     case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
       *value = found->max_dynamic_shared_bytes.load(std::memory_order_relaxed);
       return CUDA_SUCCESS;
+    case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
+      *value = 0;  // There are no clusters.
+      return CUDA_SUCCESS;
   }
   return CUDA_ERROR_INVALID_VALUE;
 }

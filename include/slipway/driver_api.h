@@ -19,6 +19,9 @@ struct CUmod_st;
 struct CUfunc_st;
 struct CUstream_st;
 struct CUevent_st;
+struct CUgraph_st;
+struct CUgraphNode_st;
+struct CUgraphExec_st;
 
 namespace slipway {
 
@@ -29,6 +32,9 @@ using CUmodule = ::CUmod_st*;
 using CUfunction = ::CUfunc_st*;
 using CUstream = ::CUstream_st*;
 using CUevent = ::CUevent_st*;
+using CUgraph = ::CUgraph_st*;
+using CUgraphNode = ::CUgraphNode_st*;
+using CUgraphExec = ::CUgraphExec_st*;
 using CUhostFn = void (*)(void* user_data);
 using CUoccupancyB2DSize = size_t (*)(int block_size);
 
@@ -64,6 +70,7 @@ enum CUresult : int {
   CUDA_ERROR_ILLEGAL_ADDRESS = 700,
   CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES = 701,
   CUDA_ERROR_LAUNCH_TIMEOUT = 702,
+  CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED = 704,
   CUDA_ERROR_PRIMARY_CONTEXT_ACTIVE = 708,
   CUDA_ERROR_CONTEXT_IS_DESTROYED = 709,
   CUDA_ERROR_ASSERT = 710,
@@ -73,12 +80,22 @@ enum CUresult : int {
   CUDA_ERROR_INVALID_ADDRESS_SPACE = 717,
   CUDA_ERROR_INVALID_PC = 718,
   CUDA_ERROR_LAUNCH_FAILED = 719,
+  CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE = 720,
   CUDA_ERROR_NOT_PERMITTED = 800,
   CUDA_ERROR_NOT_SUPPORTED = 801,
   CUDA_ERROR_SYSTEM_NOT_READY = 802,
   CUDA_ERROR_SYSTEM_DRIVER_MISMATCH = 803,
   CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE = 804,
   CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED = 900,
+  CUDA_ERROR_STREAM_CAPTURE_INVALIDATED = 901,
+  CUDA_ERROR_STREAM_CAPTURE_MERGE = 902,
+  CUDA_ERROR_STREAM_CAPTURE_UNMATCHED = 903,
+  CUDA_ERROR_STREAM_CAPTURE_UNJOINED = 904,
+  CUDA_ERROR_STREAM_CAPTURE_ISOLATION = 905,
+  CUDA_ERROR_STREAM_CAPTURE_IMPLICIT = 906,
+  CUDA_ERROR_CAPTURED_EVENT = 907,
+  CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD = 908,
+  CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE = 910,
   CUDA_ERROR_UNKNOWN = 999,
 };
 
@@ -114,6 +131,7 @@ enum CUdevice_attribute : int {
   CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 97,
   CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR = 106,
   CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED = 115,
+  CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH = 120,
 };
 
 // Function attributes; numbers of CUfunction_attribute in cuda.h.
@@ -126,6 +144,7 @@ enum CUfunction_attribute : int {
   CU_FUNC_ATTRIBUTE_PTX_VERSION = 5,
   CU_FUNC_ATTRIBUTE_BINARY_VERSION = 6,
   CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8,
+  CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED = 14,
 };
 
 // Options of ModuleLoadDataEx; numbers of CUjit_option in cuda.h. Values travel as void*.
@@ -159,6 +178,82 @@ enum : unsigned {
   CU_EVENT_DISABLE_TIMING = 2,
 };
 
+// Attributes of a launch through LaunchKernelEx; numbers of CUlaunchAttributeID in cuda.h.
+enum CUlaunchAttributeID : int {
+  CU_LAUNCH_ATTRIBUTE_COOPERATIVE = 2,
+  CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION = 4,
+  CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION = 6,
+  CU_LAUNCH_ATTRIBUTE_PRIORITY = 8,
+};
+union CUlaunchAttributeValue {
+  char pad[64];
+  int cooperative;
+  struct {
+    unsigned x, y, z;
+  } clusterDim;
+  int programmaticStreamSerializationAllowed;
+  int priority;
+};
+struct CUlaunchAttribute {
+  CUlaunchAttributeID id;
+  char pad[4];
+  CUlaunchAttributeValue value;
+};
+struct CUlaunchConfig {
+  unsigned gridDimX, gridDimY, gridDimZ;
+  unsigned blockDimX, blockDimY, blockDimZ;
+  unsigned sharedMemBytes;
+  CUstream hStream;
+  CUlaunchAttribute* attrs;
+  unsigned numAttrs;
+};
+
+enum CUstreamCaptureMode : int {
+  CU_STREAM_CAPTURE_MODE_GLOBAL = 0,
+  CU_STREAM_CAPTURE_MODE_THREAD_LOCAL = 1,
+  CU_STREAM_CAPTURE_MODE_RELAXED = 2,
+};
+enum CUstreamCaptureStatus : int {
+  CU_STREAM_CAPTURE_STATUS_NONE = 0,
+  CU_STREAM_CAPTURE_STATUS_ACTIVE = 1,
+  CU_STREAM_CAPTURE_STATUS_INVALIDATED = 2,
+};
+enum CUgraphNodeType : int {
+  CU_GRAPH_NODE_TYPE_KERNEL = 0,
+  CU_GRAPH_NODE_TYPE_MEMCPY = 1,
+  CU_GRAPH_NODE_TYPE_MEMSET = 2,
+  CU_GRAPH_NODE_TYPE_HOST = 3,
+  CU_GRAPH_NODE_TYPE_EMPTY = 5,
+};
+enum CUgraphExecUpdateResult : int {
+  CU_GRAPH_EXEC_UPDATE_SUCCESS = 0,
+  CU_GRAPH_EXEC_UPDATE_ERROR = 1,
+  CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED = 2,
+  CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED = 3,
+  CU_GRAPH_EXEC_UPDATE_ERROR_FUNCTION_CHANGED = 4,
+  CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED = 5,
+  CU_GRAPH_EXEC_UPDATE_ERROR_NOT_SUPPORTED = 6,
+  CU_GRAPH_EXEC_UPDATE_ERROR_UNSUPPORTED_FUNCTION_CHANGE = 7,
+  CU_GRAPH_EXEC_UPDATE_ERROR_ATTRIBUTES_CHANGED = 8,
+};
+// CUgraphExecUpdateResultInfo of CUDA 12 and newer.
+struct CUgraphExecUpdateResultInfo {
+  CUgraphExecUpdateResult result;
+  CUgraphNode errorNode;
+  CUgraphNode errorFromNode;
+};
+// CUDA_KERNEL_NODE_PARAMS_v2.
+struct CUDA_KERNEL_NODE_PARAMS {
+  CUfunction func;
+  unsigned gridDimX, gridDimY, gridDimZ;
+  unsigned blockDimX, blockDimY, blockDimZ;
+  unsigned sharedMemBytes;
+  void** kernelParams;
+  void** extra;
+  void* kern;     // CUkernel, looked at if func is null.
+  CUcontext ctx;  // Looked at if func is null.
+};
+
 // cuda.h defines these as macros (CU_LAUNCH_PARAM_END and so on, CU_STREAM_LEGACY, CU_STREAM_PER_THREAD).
 inline void* const kLaunchParamEnd = nullptr;
 inline void* const kLaunchParamBufferPointer = reinterpret_cast<void*>(1);
@@ -171,69 +266,97 @@ inline const CUstream kStreamPerThread = reinterpret_cast<CUstream>(2);
 //   since       the CUDA version (major * 1000 + minor * 10) whose variant is meant; handed to cuGetProcAddress, where
 //               3020 is what the header calls `_v2`
 //   need        kRequired: a driver without it is refused; kOptional: the entry stays nullptr
-#define SLIPWAY_DRIVER_FUNCTIONS(X)                                                                               \
-  X(Init, 2000, kRequired, (unsigned flags))                                                                      \
-  X(DriverGetVersion, 2020, kRequired, (int* version))                                                            \
-  X(GetErrorName, 6000, kRequired, (CUresult error, const char** name))                                           \
-  X(GetErrorString, 6000, kRequired, (CUresult error, const char** text))                                         \
-  X(GetProcAddress, 12000, kOptional,                                                                             \
-    (const char* symbol, void** function, int version, uint64_t flags, CUdriverProcAddressQueryResult* status))   \
-  X(DeviceGet, 2000, kRequired, (CUdevice * device, int ordinal))                                                 \
-  X(DeviceGetCount, 2000, kRequired, (int* count))                                                                \
-  X(DeviceGetName, 2000, kRequired, (char* name, int length, CUdevice device))                                    \
-  X(DeviceTotalMem, 3020, kRequired, (size_t * bytes, CUdevice device))                                           \
-  X(DeviceGetAttribute, 2000, kRequired, (int* value, CUdevice_attribute attribute, CUdevice device))             \
-  X(DevicePrimaryCtxRetain, 7000, kRequired, (CUcontext * context, CUdevice device))                              \
-  X(DevicePrimaryCtxRelease, 11000, kRequired, (CUdevice device))                                                 \
-  X(CtxGetCurrent, 4000, kRequired, (CUcontext * context))                                                        \
-  X(CtxSetCurrent, 4000, kRequired, (CUcontext context))                                                          \
-  X(CtxPushCurrent, 4000, kRequired, (CUcontext context))                                                         \
-  X(CtxPopCurrent, 4000, kRequired, (CUcontext * context))                                                        \
-  X(CtxGetDevice, 2000, kRequired, (CUdevice * device))                                                           \
-  X(CtxSynchronize, 2000, kRequired, ())                                                                          \
-  X(ModuleLoadDataEx, 2010, kRequired,                                                                            \
-    (CUmodule * module, const void* image, unsigned count, CUjit_option* options, void** values))                 \
-  X(ModuleUnload, 2000, kRequired, (CUmodule module))                                                             \
-  X(ModuleGetFunction, 2000, kRequired, (CUfunction * function, CUmodule module, const char* name))               \
-  X(ModuleGetGlobal, 3020, kRequired, (CUdeviceptr * address, size_t * bytes, CUmodule module, const char* name)) \
-  X(FuncGetAttribute, 2020, kRequired, (int* value, CUfunction_attribute attribute, CUfunction function))         \
-  X(FuncSetAttribute, 9000, kRequired, (CUfunction function, CUfunction_attribute attribute, int value))          \
-  X(OccupancyMaxPotentialBlockSize, 6050, kRequired,                                                              \
-    (int* min_grid_size, int* block_size, CUfunction function, CUoccupancyB2DSize shared_bytes_of_block,          \
-     size_t dynamic_shared_bytes, int block_size_limit))                                                          \
-  X(MemGetInfo, 3020, kRequired, (size_t * free, size_t * total))                                                 \
-  X(MemAlloc, 3020, kRequired, (CUdeviceptr * address, size_t bytes))                                             \
-  X(MemFree, 3020, kRequired, (CUdeviceptr address))                                                              \
-  X(MemAllocAsync, 11020, kOptional, (CUdeviceptr * address, size_t bytes, CUstream stream))                      \
-  X(MemFreeAsync, 11020, kOptional, (CUdeviceptr address, CUstream stream))                                       \
-  X(MemAllocHost, 3020, kRequired, (void** address, size_t bytes))                                                \
-  X(MemFreeHost, 2000, kRequired, (void* address))                                                                \
-  X(MemcpyHtoD, 3020, kRequired, (CUdeviceptr to, const void* from, size_t bytes))                                \
-  X(MemcpyDtoH, 3020, kRequired, (void* to, CUdeviceptr from, size_t bytes))                                      \
-  X(MemcpyDtoD, 3020, kRequired, (CUdeviceptr to, CUdeviceptr from, size_t bytes))                                \
-  X(MemcpyHtoDAsync, 3020, kRequired, (CUdeviceptr to, const void* from, size_t bytes, CUstream stream))          \
-  X(MemcpyDtoHAsync, 3020, kRequired, (void* to, CUdeviceptr from, size_t bytes, CUstream stream))                \
-  X(MemcpyDtoDAsync, 3020, kRequired, (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream))          \
-  X(MemsetD8, 3020, kRequired, (CUdeviceptr to, unsigned char value, size_t count))                               \
-  X(MemsetD8Async, 3020, kRequired, (CUdeviceptr to, unsigned char value, size_t count, CUstream stream))         \
-  X(MemsetD32, 3020, kRequired, (CUdeviceptr to, unsigned value, size_t count))                                   \
-  X(MemsetD32Async, 3020, kRequired, (CUdeviceptr to, unsigned value, size_t count, CUstream stream))             \
-  X(PointerGetAttribute, 4000, kRequired, (void* value, CUpointer_attribute attribute, CUdeviceptr address))      \
-  X(StreamCreateWithPriority, 5050, kRequired, (CUstream * stream, unsigned flags, int priority))                 \
-  X(StreamDestroy, 4000, kRequired, (CUstream stream))                                                            \
-  X(StreamSynchronize, 2000, kRequired, (CUstream stream))                                                        \
-  X(StreamQuery, 2000, kRequired, (CUstream stream))                                                              \
-  X(StreamWaitEvent, 3020, kRequired, (CUstream stream, CUevent event, unsigned flags))                           \
-  X(LaunchHostFunc, 10000, kRequired, (CUstream stream, CUhostFn function, void* user_data))                      \
-  X(EventCreate, 2000, kRequired, (CUevent * event, unsigned flags))                                              \
-  X(EventDestroy, 4000, kRequired, (CUevent event))                                                               \
-  X(EventRecord, 2000, kRequired, (CUevent event, CUstream stream))                                               \
-  X(EventQuery, 2000, kRequired, (CUevent event))                                                                 \
-  X(EventSynchronize, 2000, kRequired, (CUevent event))                                                           \
-  X(EventElapsedTime, 2000, kRequired, (float* milliseconds, CUevent start, CUevent end))                         \
-  X(LaunchKernel, 4000, kRequired,                                                                                \
-    (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,  \
-     unsigned block_z, unsigned shared_bytes, CUstream stream, void** params, void** extra))
+#define SLIPWAY_DRIVER_FUNCTIONS(X)                                                                                  \
+  X(Init, 2000, kRequired, (unsigned flags))                                                                         \
+  X(DriverGetVersion, 2020, kRequired, (int* version))                                                               \
+  X(GetErrorName, 6000, kRequired, (CUresult error, const char** name))                                              \
+  X(GetErrorString, 6000, kRequired, (CUresult error, const char** text))                                            \
+  X(GetProcAddress, 12000, kOptional,                                                                                \
+    (const char* symbol, void** function, int version, uint64_t flags, CUdriverProcAddressQueryResult* status))      \
+  X(DeviceGet, 2000, kRequired, (CUdevice * device, int ordinal))                                                    \
+  X(DeviceGetCount, 2000, kRequired, (int* count))                                                                   \
+  X(DeviceGetName, 2000, kRequired, (char* name, int length, CUdevice device))                                       \
+  X(DeviceTotalMem, 3020, kRequired, (size_t * bytes, CUdevice device))                                              \
+  X(DeviceGetAttribute, 2000, kRequired, (int* value, CUdevice_attribute attribute, CUdevice device))                \
+  X(DeviceCanAccessPeer, 4000, kRequired, (int* can, CUdevice device, CUdevice peer))                                \
+  X(DevicePrimaryCtxRetain, 7000, kRequired, (CUcontext * context, CUdevice device))                                 \
+  X(DevicePrimaryCtxRelease, 11000, kRequired, (CUdevice device))                                                    \
+  X(CtxGetCurrent, 4000, kRequired, (CUcontext * context))                                                           \
+  X(CtxSetCurrent, 4000, kRequired, (CUcontext context))                                                             \
+  X(CtxPushCurrent, 4000, kRequired, (CUcontext context))                                                            \
+  X(CtxPopCurrent, 4000, kRequired, (CUcontext * context))                                                           \
+  X(CtxGetDevice, 2000, kRequired, (CUdevice * device))                                                              \
+  X(CtxSynchronize, 2000, kRequired, ())                                                                             \
+  X(CtxGetStreamPriorityRange, 5050, kRequired, (int* least, int* greatest))                                         \
+  X(CtxEnablePeerAccess, 4000, kRequired, (CUcontext peer, unsigned flags))                                          \
+  X(ModuleLoadDataEx, 2010, kRequired,                                                                               \
+    (CUmodule * module, const void* image, unsigned count, CUjit_option* options, void** values))                    \
+  X(ModuleUnload, 2000, kRequired, (CUmodule module))                                                                \
+  X(ModuleGetFunction, 2000, kRequired, (CUfunction * function, CUmodule module, const char* name))                  \
+  X(ModuleGetGlobal, 3020, kRequired, (CUdeviceptr * address, size_t * bytes, CUmodule module, const char* name))    \
+  X(FuncGetAttribute, 2020, kRequired, (int* value, CUfunction_attribute attribute, CUfunction function))            \
+  X(FuncSetAttribute, 9000, kRequired, (CUfunction function, CUfunction_attribute attribute, int value))             \
+  X(FuncGetParamInfo, 12040, kOptional, (CUfunction function, size_t index, size_t * offset, size_t * bytes))        \
+  X(OccupancyMaxPotentialBlockSize, 6050, kRequired,                                                                 \
+    (int* min_grid_size, int* block_size, CUfunction function, CUoccupancyB2DSize shared_bytes_of_block,             \
+     size_t dynamic_shared_bytes, int block_size_limit))                                                             \
+  X(OccupancyMaxActiveBlocksPerMultiprocessor, 6050, kRequired,                                                      \
+    (int* blocks, CUfunction function, int block_size, size_t dynamic_shared_bytes))                                 \
+  X(MemGetInfo, 3020, kRequired, (size_t * free, size_t * total))                                                    \
+  X(MemAlloc, 3020, kRequired, (CUdeviceptr * address, size_t bytes))                                                \
+  X(MemFree, 3020, kRequired, (CUdeviceptr address))                                                                 \
+  X(MemAllocAsync, 11020, kOptional, (CUdeviceptr * address, size_t bytes, CUstream stream))                         \
+  X(MemFreeAsync, 11020, kOptional, (CUdeviceptr address, CUstream stream))                                          \
+  X(MemAllocHost, 3020, kRequired, (void** address, size_t bytes))                                                   \
+  X(MemFreeHost, 2000, kRequired, (void* address))                                                                   \
+  X(MemcpyHtoD, 3020, kRequired, (CUdeviceptr to, const void* from, size_t bytes))                                   \
+  X(MemcpyDtoH, 3020, kRequired, (void* to, CUdeviceptr from, size_t bytes))                                         \
+  X(MemcpyDtoD, 3020, kRequired, (CUdeviceptr to, CUdeviceptr from, size_t bytes))                                   \
+  X(MemcpyHtoDAsync, 3020, kRequired, (CUdeviceptr to, const void* from, size_t bytes, CUstream stream))             \
+  X(MemcpyDtoHAsync, 3020, kRequired, (void* to, CUdeviceptr from, size_t bytes, CUstream stream))                   \
+  X(MemcpyDtoDAsync, 3020, kRequired, (CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream))             \
+  X(MemcpyPeerAsync, 4000, kRequired,                                                                                \
+    (CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context, size_t bytes, CUstream stream)) \
+  X(MemsetD8, 3020, kRequired, (CUdeviceptr to, unsigned char value, size_t count))                                  \
+  X(MemsetD8Async, 3020, kRequired, (CUdeviceptr to, unsigned char value, size_t count, CUstream stream))            \
+  X(MemsetD32, 3020, kRequired, (CUdeviceptr to, unsigned value, size_t count))                                      \
+  X(MemsetD32Async, 3020, kRequired, (CUdeviceptr to, unsigned value, size_t count, CUstream stream))                \
+  X(PointerGetAttribute, 4000, kRequired, (void* value, CUpointer_attribute attribute, CUdeviceptr address))         \
+  X(StreamCreateWithPriority, 5050, kRequired, (CUstream * stream, unsigned flags, int priority))                    \
+  X(StreamDestroy, 4000, kRequired, (CUstream stream))                                                               \
+  X(StreamGetPriority, 5050, kRequired, (CUstream stream, int* priority))                                            \
+  X(StreamSynchronize, 2000, kRequired, (CUstream stream))                                                           \
+  X(StreamQuery, 2000, kRequired, (CUstream stream))                                                                 \
+  X(StreamWaitEvent, 3020, kRequired, (CUstream stream, CUevent event, unsigned flags))                              \
+  X(LaunchHostFunc, 10000, kRequired, (CUstream stream, CUhostFn function, void* user_data))                         \
+  X(StreamBeginCapture, 10010, kRequired, (CUstream stream, CUstreamCaptureMode mode))                               \
+  X(StreamEndCapture, 10000, kRequired, (CUstream stream, CUgraph * graph))                                          \
+  X(StreamIsCapturing, 10000, kRequired, (CUstream stream, CUstreamCaptureStatus * status))                          \
+  X(StreamGetCaptureInfo, 11030, kOptional,                                                                          \
+    (CUstream stream, CUstreamCaptureStatus * status, uint64_t * id, CUgraph * graph,                                \
+     const CUgraphNode** dependencies, size_t* count))                                                               \
+  X(ThreadExchangeStreamCaptureMode, 10010, kRequired, (CUstreamCaptureMode * mode))                                 \
+  X(EventCreate, 2000, kRequired, (CUevent * event, unsigned flags))                                                 \
+  X(EventDestroy, 4000, kRequired, (CUevent event))                                                                  \
+  X(EventRecord, 2000, kRequired, (CUevent event, CUstream stream))                                                  \
+  X(EventQuery, 2000, kRequired, (CUevent event))                                                                    \
+  X(EventSynchronize, 2000, kRequired, (CUevent event))                                                              \
+  X(EventElapsedTime, 2000, kRequired, (float* milliseconds, CUevent start, CUevent end))                            \
+  X(LaunchKernel, 4000, kRequired,                                                                                   \
+    (CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,     \
+     unsigned block_z, unsigned shared_bytes, CUstream stream, void** params, void** extra))                         \
+  X(LaunchKernelEx, 11060, kOptional,                                                                                \
+    (const CUlaunchConfig* config, CUfunction function, void** params, void** extra))                                \
+  X(GraphDestroy, 10000, kRequired, (CUgraph graph))                                                                 \
+  X(GraphGetNodes, 10000, kRequired, (CUgraph graph, CUgraphNode * nodes, size_t * count))                           \
+  X(GraphNodeGetType, 10000, kRequired, (CUgraphNode node, CUgraphNodeType * type))                                  \
+  X(GraphInstantiateWithFlags, 11040, kOptional, (CUgraphExec * exec, CUgraph graph, unsigned long long flags))      \
+  X(GraphExecDestroy, 10000, kRequired, (CUgraphExec exec))                                                          \
+  X(GraphLaunch, 10000, kRequired, (CUgraphExec exec, CUstream stream))                                              \
+  X(GraphKernelNodeGetParams, 12000, kOptional, (CUgraphNode node, CUDA_KERNEL_NODE_PARAMS * params))                \
+  X(GraphExecKernelNodeSetParams, 12000, kOptional,                                                                  \
+    (CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS* params))                                     \
+  X(GraphExecUpdate, 12000, kOptional, (CUgraphExec exec, CUgraph graph, CUgraphExecUpdateResultInfo * info))
 
 // A driver: one function pointer an entry of the list. Tables are immutable once made and live as long as the process,
 // so a `const DriverApi*` may be kept anywhere and read from any thread.
