@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "driver/as_absl.h"
 #include "driver/status_macros.h"
+#include "slipway/hooks.h"
 
 namespace slipway {
 namespace {
@@ -46,6 +47,19 @@ absl::Status LoadFailure(const Device& device, CUresult result, std::string_view
   return absl::Status(status.code(), message);
 }
 
+// The device's context is current. `*module` is set only on success.
+absl::Status Load(const Device& device, std::string_view ptx, CUmodule* module) {
+  const std::string image(ptx);  // The driver reads up to a zero byte.
+  std::string log(16384, '\0');
+  CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+  void* values[] = {log.data(), reinterpret_cast<void*>(log.size())};
+  CUmodule loaded = nullptr;
+  const CUresult result = device.api().ModuleLoadDataEx(&loaded, image.c_str(), std::size(options), options, values);
+  if (result != CUDA_SUCCESS) return LoadFailure(device, result, ptx, log.substr(0, log.find('\0')));
+  *module = loaded;
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 struct Module::State {
@@ -78,16 +92,19 @@ absl::StatusOr<Module> Module::LoadPtx(const Device& device, std::string_view pt
   auto state = std::make_shared<State>(device);
   for (const std::string_view kernel : WordsAfter(ptx, ".entry")) state->kernels.emplace_back(kernel);
 
-  const std::string image(ptx);  // The driver reads up to a zero byte.
-  std::string log(16384, '\0');
-  CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
-  void* values[] = {log.data(), reinterpret_cast<void*>(log.size())};
-  const CUresult result =
-      device.api().ModuleLoadDataEx(&state->handle, image.c_str(), std::size(options), options, values);
-  if (result != CUDA_SUCCESS) {
-    state->handle = nullptr;
-    return LoadFailure(device, result, ptx, log.substr(0, log.find('\0')));
+  if (!internal::Hooked(HookPoint::kBeforeLoad | HookPoint::kAfterLoad)) {
+    SLIPWAY_RETURN_IF_ERROR(Load(device, ptx, &state->handle));
+    return Module(std::move(state));
   }
+  const std::string name = absl::StrJoin(state->kernels, ", ");
+  HookEvent event = {
+      .point = HookPoint::kBeforeLoad, .id = internal::NewHookId(), .name = name, .device = &device, .code = ptx};
+  internal::RunHooks(event);
+  const absl::Status status = Load(device, ptx, &state->handle);
+  event.point = HookPoint::kAfterLoad;
+  event.status = &status;
+  internal::RunHooks(event);
+  if (!status.ok()) return status;
   return Module(std::move(state));
 }
 

@@ -21,6 +21,7 @@
 #include "llvm/IR/Module.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
+#include "slipway/hooks.h"
 
 namespace slipway {
 namespace {
@@ -90,9 +91,8 @@ absl::Status EmitPtx(llvm::Module& module, llvm::TargetMachine& machine, std::st
   return absl::OkStatus();
 }
 
-}  // namespace
-
-absl::StatusOr<CompiledKernel> Compile(const ir::Kernel& kernel, const Target& target, const CompileOptions& options) {
+absl::StatusOr<CompiledKernel> CompileUnseen(const ir::Kernel& kernel, const Target& target,
+                                             const CompileOptions& options) {
   SLIPWAY_RETURN_IF_ERROR(CheckTarget(target));
   SLIPWAY_RETURN_IF_ERROR(ir::Verify(kernel));
   SLIPWAY_RETURN_IF_ERROR(CheckName(kernel));
@@ -134,9 +134,32 @@ absl::StatusOr<CompiledKernel> Compile(const ir::Kernel& kernel, const Target& t
                                             "; this is a bug in Slipway, please report it with the kernel's IR:\n",
                                             inspection->ir));
   }
-  CompiledKernel result{.name = kernel.name, .signature = kernel.params, .inspection = std::move(inspection)};
+  return CompiledKernel{.name = kernel.name, .signature = kernel.params, .inspection = std::move(inspection)};
+}
+
+}  // namespace
+
+absl::StatusOr<CompiledKernel> Compile(const ir::Kernel& kernel, const Target& target, const CompileOptions& options) {
+  HookEvent event = {.point = HookPoint::kBeforeCompile, .name = kernel.name};
+  const bool hooked = internal::Hooked(HookPoint::kBeforeCompile | HookPoint::kAfterCompile);
+  if (hooked) {
+    event.id = internal::NewHookId();
+    internal::RunHooks(event);
+  }
+  absl::StatusOr<CompiledKernel> result = CompileUnseen(kernel, target, options);
+  if (hooked) {
+    event.point = HookPoint::kAfterCompile;
+    const absl::Status status = result.status();
+    event.status = &status;
+    if (result.ok()) {
+      event.code = result->inspection->ptx;
+      event.times = result->inspection->times;
+    }
+    internal::RunHooks(event);
+  }
+  if (!result.ok()) return result;
   if (const CompileObserver observe = compile_observer.load(std::memory_order_acquire)) {
-    observe(kernel, target, options, result);
+    observe(kernel, target, options, *result);
   }
   return result;
 }
