@@ -1,78 +1,61 @@
-// The launches that benchmarks/launch_latency times and tools/count_launch_instructions counts: each case by each path,
-// on the null driver, whose launch call is a handful of instructions. What is measured is the host's own cost.
+// The launches that benchmarks/launch_latency times and tools/count_launch_instructions counts: each case by each path.
+// On the null driver a launch call is a handful of instructions, so what is measured is the host's own cost.
 //
-//   path   bare      hand-written packing into a launch buffer and the driver's call, nothing checked
-//          typed     TypedKernel: everything checked that Slipway checks
-//          dynamic   Kernel called with arguments: its signature is only known at run time
-//          list      Kernel::Launch with a list of Args: both are only known at run time
-//   case   0, 4s (four scalars), 3x1d (three strided arrays of rank 1), 3x1d+s, 3x2d, 8x3d
+//   path   bare_buffer, bare_params
+//                      the driver's call with arguments packed by hand, into a launch buffer or as kernelParams with a
+//                      copy of each; nothing checked. The cheaper of the two is what the tools call `bare`.
+//          bound       packed and checked when bound; a launch only launches
+//          bound+set   the same, with the first argument set anew before every launch
+//          typed       TypedKernel: everything checked that Slipway checks
+//          dynamic     Kernel called with arguments: its signature is only known at run time
+//          list        Kernel::Launch with a list of Args: both are only known at run time
+//          signature   GenericKernel: the specialisation is found by the arguments
+//          trait       dynamic, with an application's own tensors for arguments
+//          elementwise a formula over the arguments, the first array its output, evaluated into it; shapes and strides
+//                      are the same from launch to launch
+//          elementwise~  the same with shapes and strides that change with every launch
+//   case   0; 1s, 4s, 16s (scalars); 1x1d, 3x1d, 8x1d, 16x1d, 26x1d (so many strided arrays of rank 1); 3x1d+s (and a
+//          scalar); 3x2d; 8x3d; 1x2d to 1x8d
 //
-// Arguments come from memory that the compiler knows nothing about and change from launch to launch, so that no packing
-// can be hoisted out of a loop. The grid is computed from a size that changes too. Results are inspected.
+// Arguments change from launch to launch (launch_arguments.h); so does the problem size from which a grid is computed,
+// where shapes change. Results are inspected. Kernels have the parameters that they say and do nothing, but for those
+// of formulas.
 #ifndef SLIPWAY_BENCHMARKS_LAUNCH_CASES_H_
 #define SLIPWAY_BENCHMARKS_LAUNCH_CASES_H_
 
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <memory>
+#include <functional>
 #include <string>
-#include <tuple>
-#include <utility>
 #include <vector>
 
-#include "slipway/array.h"
+#include "benchmarks/launch_arguments.h"
 #include "slipway/device.h"
-#include "slipway/kernel.h"
-#include "slipway/null_driver.h"
 #include "slipway/stream.h"
-#include "slipway/typed_kernel.h"
 
 namespace slipway::launch_cases {
 
-// What an application holds, and what its kernels take: the struct that Slipway's views begin with.
-template <int N>
-struct Tensor {
-  float* data;
-  int64_t shape[N];
-  int64_t strides[N];
-};
-
-// The arguments of one launch, in both forms.
-struct ArgumentSet {
-  int64_t size;
-  int32_t i;
-  float f;
-  int64_t l;
-  double d;
-  Tensor<1> t1[3];
-  Tensor<2> t2[3];
-  Tensor<3> t3[8];
-  std::vector<ArrayView<float, 1>> a1;
-  std::vector<ArrayView<float, 2>> a2;
-  std::vector<ArrayView<float, 3>> a3;
-};
-inline constexpr int kSets = 16;
-
-// A device on the null driver with a stream and the argument sets.
+// A device with a stream and the arguments of all launches.
 struct Bench {
-  Device device;
-  Stream stream;
-  CUfunction function;  // For bare launches.
-  std::vector<ArgumentSet> sets;
+  explicit Bench(const Device& device);
 
-  static Bench Make();
+  const Device device;
+  const Stream stream;
+  const ArgumentRing changing;
+  const ArgumentRing same;
 };
 
-// One path over one case: `run(iterations)` launches that many times and ends the process if one fails.
+// Launches so many times, starting with the ring's first set of arguments, and ends the process if a launch fails.
+using Run = std::function<void(const Stream& stream, int64_t launches)>;
+
+// One path over one case. `prepare` loads the kernel; the bench outlives what it returns.
 struct LaunchCase {
-  const char* path;
-  const char* name;
-  void (*run)(const Bench& bench, int64_t iterations);
+  std::string path;
+  std::string name;
+  Run (*prepare)(const Bench& bench);
 };
 
-// All of them. The kernels are made when a case first runs.
-const std::vector<LaunchCase>& AllLaunchCases();
+// All of them, path by path.
+std::vector<LaunchCase> AllLaunchCases();
 
 }  // namespace slipway::launch_cases
 

@@ -1,19 +1,28 @@
-// Runs one launch case a given number of times and prints how many heap allocations that took; tools/
-// count_launch_instructions runs it under callgrind with two numbers and takes the difference.
+// Runs launch cases so that their instructions can be counted: tools/count_launch_instructions runs this under
+// callgrind, which counts apart what happens inside of each SlipwayMeasuredRun.
 //
-//   launch_count --list               each path and case, a line
-//   launch_count PATH CASE LAUNCHES   prints the allocations made after the first launch
+//   launch_count --list                    each path and case, a line
+//   launch_count [--path P] [--case C]     each row of them (every one of its path, of its case): after a warm-up, a
+//                                          run of kFew launches and one of kMany; prints the row, both numbers, and the
+//                                          heap allocations that each run made
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <new>
+#include <string>
+#include <string_view>
 
 #include "benchmarks/launch_cases.h"
+#include "slipway/null_driver.h"
 
 namespace {
 
+using slipway::launch_cases::Run;
+
 std::atomic<long> allocations{0};  // NOLINT(google-runtime-int): printed with %ld.
+
+// Whole rounds of the ring, so that the difference is the mean of the ring's launches, exactly.
+constexpr int64_t kWarmUp = 64, kFew = 160, kMany = 1760;
 
 }  // namespace
 
@@ -25,25 +34,47 @@ void* operator new(size_t bytes) {
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 
+// Known to callgrind by this name.
+extern "C" [[gnu::noinline]] void SlipwayMeasuredRun(const Run& run, const slipway::Stream& stream, int64_t launches) {
+  run(stream, launches);
+}
+
 int main(int argc, char** argv) {
   using namespace slipway::launch_cases;
-  if (argc == 2 && std::strcmp(argv[1], "--list") == 0) {
-    for (const LaunchCase& row : AllLaunchCases()) std::printf("%s %s\n", row.path, row.name);
-    return 0;
+  std::string only_path, only_case;
+  bool list = false;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view argument = argv[i];
+    if (argument == "--list") {
+      list = true;
+    } else if (argument == "--path" && i + 1 < argc) {
+      only_path = argv[++i];
+    } else if (argument == "--case" && i + 1 < argc) {
+      only_case = argv[++i];
+    } else {
+      std::fputs("usage: launch_count [--list] [--path PATH] [--case CASE]\n", stderr);
+      return 2;
+    }
   }
-  if (argc != 4) {
-    std::fputs("usage: launch_count --list | launch_count PATH CASE LAUNCHES\n", stderr);
-    return 2;
-  }
+  const Bench bench(slipway::Device::Open(slipway::NullDriver()).value());
+  int rows = 0;
   for (const LaunchCase& row : AllLaunchCases()) {
-    if (std::strcmp(row.path, argv[1]) != 0 || std::strcmp(row.name, argv[2]) != 0) continue;
-    const Bench bench = Bench::Make();
-    row.run(bench, 1);  // Loads the kernel.
-    const auto before = allocations.load();
-    row.run(bench, std::atoll(argv[3]));
-    std::printf("%ld\n", allocations.load() - before);
-    return 0;
+    if (!only_path.empty() && row.path != only_path) continue;
+    if (!only_case.empty() && row.name != only_case) continue;
+    ++rows;
+    std::printf("%s %s", row.path.c_str(), row.name.c_str());
+    if (!list) {
+      const Run run = row.prepare(bench);
+      run(bench.stream, kWarmUp);
+      for (const int64_t launches : {kFew, kMany}) {
+        const auto before = allocations.load();
+        SlipwayMeasuredRun(run, bench.stream, launches);
+        std::printf(" %ld %ld", static_cast<long>(launches), allocations.load() - before);  // NOLINT
+      }
+    }
+    std::puts("");
   }
-  std::fprintf(stderr, "launch_count: no case '%s %s'; --list names them\n", argv[1], argv[2]);
+  if (rows > 0) return 0;
+  std::fputs("launch_count: no such row; --list names them\n", stderr);
   return 2;
 }
