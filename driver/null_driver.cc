@@ -273,6 +273,10 @@ struct Null {
     *priority = 0;
     return CUDA_SUCCESS;
   }
+  static CUresult StreamGetCtx(CUstream, CUcontext* context) {
+    *context = kContext;
+    return CUDA_SUCCESS;
+  }
   // Its modules are not read, so it knows no parameters.
   static CUresult FuncGetParamInfo(CUfunction, size_t, size_t*, size_t*) { return CUDA_ERROR_NOT_SUPPORTED; }
   static CUresult OccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunction, int block_size, size_t) {

@@ -2,15 +2,12 @@
 #include <algorithm>
 
 #include "driver/cpu/api.h"
+#include "driver/cpu/limits.h"
 #include "driver/cpu/runtime.h"
 #include "driver/cpu/testing.h"
 
 namespace slipway::cpu {
 namespace {
-
-// The range of cuCtxGetStreamPriorityRange on GPUs since Volta: lower runs first.
-constexpr int kGreatestPriority = -5;
-constexpr int kLeastPriority = 0;
 
 CUresult ResolveEvent(CUevent handle, std::shared_ptr<Event>* event) {
   *event = Runtime::Get().events.Find(handle);
@@ -22,7 +19,8 @@ CUresult ResolveEvent(CUevent handle, std::shared_ptr<Event>* event) {
 
 size_t LiveHandlesForTesting() {
   Runtime& runtime = Runtime::Get();
-  return runtime.modules.size() + runtime.functions.size() + runtime.streams.size() + runtime.events.size();
+  return runtime.modules.size() + runtime.functions.size() + runtime.streams.size() + runtime.events.size() +
+         runtime.graphs.size() + runtime.graph_nodes.size() + runtime.graph_execs.size();
 }
 
 namespace api {
@@ -43,14 +41,34 @@ CUresult StreamDestroy(CUstream stream) {
   SLIPWAY_RETURN_IF_FAILED(Ready());
   std::shared_ptr<Stream> gone = Runtime::Get().streams.Remove(stream);
   if (gone == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  Runtime::Get().captures.Forget(*gone);
   Engine::Get().DestroyStream(*gone);
   return Sticky(*gone->context);
+}
+
+CUresult StreamGetCtx(CUstream handle, CUcontext* context) {
+  SLIPWAY_RETURN_IF_FAILED(Ready());
+  std::shared_ptr<Stream> stream;
+  SLIPWAY_RETURN_IF_FAILED(ResolveStream(handle, &stream));
+  if (context == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *context = stream->context->handle;
+  return CUDA_SUCCESS;
+}
+
+CUresult StreamGetPriority(CUstream handle, int* priority) {
+  SLIPWAY_RETURN_IF_FAILED(Ready());
+  std::shared_ptr<Stream> stream;
+  SLIPWAY_RETURN_IF_FAILED(ResolveStream(handle, &stream));
+  if (priority == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *priority = stream->priority;
+  return CUDA_SUCCESS;
 }
 
 CUresult StreamSynchronize(CUstream handle) {
   SLIPWAY_RETURN_IF_FAILED(Ready());
   std::shared_ptr<Stream> stream;
   SLIPWAY_RETURN_IF_FAILED(ResolveStream(handle, &stream));
+  SLIPWAY_RETURN_IF_FAILED(Runtime::Get().captures.BeforeWait(*stream));
   Engine& engine = Engine::Get();
   if (stream->is_legacy) {
     engine.WaitAll(*stream->context, /*blocking_only=*/true);
@@ -64,6 +82,7 @@ CUresult StreamQuery(CUstream handle) {
   SLIPWAY_RETURN_IF_FAILED(Ready());
   std::shared_ptr<Stream> stream;
   SLIPWAY_RETURN_IF_FAILED(ResolveStream(handle, &stream));
+  SLIPWAY_RETURN_IF_FAILED(Runtime::Get().captures.BeforeWait(*stream));
   Engine& engine = Engine::Get();
   bool done = stream->is_legacy ? engine.AllDone(*stream->context, /*blocking_only=*/true)
                                 : engine.Done(*stream, engine.LastPosition(*stream));
@@ -77,6 +96,9 @@ CUresult StreamWaitEvent(CUstream handle, CUevent event_handle, unsigned flags) 
   SLIPWAY_RETURN_IF_FAILED(ResolveStream(handle, &stream));
   SLIPWAY_RETURN_IF_FAILED(ResolveEvent(event_handle, &event));
   if (flags != 0) return CUDA_ERROR_INVALID_VALUE;
+  bool done = false;
+  SLIPWAY_RETURN_IF_FAILED(Runtime::Get().captures.WaitEvent(stream, *event, &done));
+  if (done) return CUDA_SUCCESS;
   Dependency recorded = Engine::Get().RecordedAt(*event);
   if (recorded.stream == nullptr || recorded.stream == stream) return CUDA_SUCCESS;
   Op* op = Engine::Get().NewOp(OpKind::kNothing);
@@ -92,7 +114,7 @@ CUresult LaunchHostFunc(CUstream handle, CUhostFn function, void* user_data) {
   Op* op = Engine::Get().NewOp(OpKind::kHostFunction);
   op->host_function = function;
   op->user_data = user_data;
-  return Engine::Get().Enqueue(*stream, op);
+  return Runtime::Get().captures.Submit(stream, op);
 }
 
 CUresult EventCreate(CUevent* event, unsigned flags) {
@@ -122,6 +144,9 @@ CUresult EventRecord(CUevent event_handle, CUstream handle) {
   SLIPWAY_RETURN_IF_FAILED(ResolveEvent(event_handle, &event));
   SLIPWAY_RETURN_IF_FAILED(ResolveStream(handle, &stream));
   if (event->context != stream->context) return CUDA_ERROR_INVALID_HANDLE;
+  bool done = false;
+  SLIPWAY_RETURN_IF_FAILED(Runtime::Get().captures.Record(event, stream, &done));
+  if (done) return CUDA_SUCCESS;
   return Engine::Get().Record(event, *stream);
 }
 
@@ -129,6 +154,7 @@ CUresult EventQuery(CUevent handle) {
   SLIPWAY_RETURN_IF_FAILED(Ready());
   std::shared_ptr<Event> event;
   SLIPWAY_RETURN_IF_FAILED(ResolveEvent(handle, &event));
+  SLIPWAY_RETURN_IF_FAILED(Runtime::Get().captures.BeforeWait(*event));
   Dependency recorded = Engine::Get().RecordedAt(*event);
   if (recorded.stream == nullptr) return CUDA_SUCCESS;
   return Engine::Get().Done(*recorded.stream, recorded.position) ? Sticky(*event->context) : CUDA_ERROR_NOT_READY;
@@ -138,6 +164,7 @@ CUresult EventSynchronize(CUevent handle) {
   SLIPWAY_RETURN_IF_FAILED(Ready());
   std::shared_ptr<Event> event;
   SLIPWAY_RETURN_IF_FAILED(ResolveEvent(handle, &event));
+  SLIPWAY_RETURN_IF_FAILED(Runtime::Get().captures.BeforeWait(*event));
   Dependency recorded = Engine::Get().RecordedAt(*event);
   if (recorded.stream != nullptr) Engine::Get().Wait(*recorded.stream, recorded.position);
   return Sticky(*event->context);
@@ -150,6 +177,9 @@ CUresult EventElapsedTime(float* milliseconds, CUevent start_handle, CUevent end
   SLIPWAY_RETURN_IF_FAILED(ResolveEvent(start_handle, &start));
   SLIPWAY_RETURN_IF_FAILED(ResolveEvent(end_handle, &end));
   if (milliseconds == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  for (Event* event : {start.get(), end.get()}) {
+    SLIPWAY_RETURN_IF_FAILED(Runtime::Get().captures.BeforeWait(*event));
+  }
   return Engine::Get().ElapsedTime(*start, *end, milliseconds);
 }
 

@@ -325,6 +325,7 @@ inline const CUstream kStreamPerThread = reinterpret_cast<CUstream>(2);
   X(StreamCreateWithPriority, 5050, kRequired, (CUstream * stream, unsigned flags, int priority))                    \
   X(StreamDestroy, 4000, kRequired, (CUstream stream))                                                               \
   X(StreamGetPriority, 5050, kRequired, (CUstream stream, int* priority))                                            \
+  X(StreamGetCtx, 9020, kOptional, (CUstream stream, CUcontext * context))                                           \
   X(StreamSynchronize, 2000, kRequired, (CUstream stream))                                                           \
   X(StreamQuery, 2000, kRequired, (CUstream stream))                                                                 \
   X(StreamWaitEvent, 3020, kRequired, (CUstream stream, CUevent event, unsigned flags))                              \
