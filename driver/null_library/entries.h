@@ -20,6 +20,10 @@ CUresult NewHandle(void** handle);
 CUresult Zero32(uint32_t* value);
 CUresult One32(uint32_t* value);
 
+// cuProfilerStart and cuProfilerStop. Not Succeed, so that a program can mark places for callgrind by calling them:
+// --dump-before='slipway::null_library::Profiler*'.
+CUresult Profiler();
+
 // Devices and contexts. A context that is made becomes current, as a driver's does.
 CUresult ComputeCapability(int* major, int* minor);
 CUresult PciBusId(char* text, int length);
