@@ -11,6 +11,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "driver/as_absl.h"
+#include "driver/context_owner.h"
+#include "driver/host_function.h"
+#include "driver/retired.h"
 #include "driver/status_macros.h"
 #include "slipway/stream.h"
 
@@ -28,6 +31,18 @@ struct DeviceTable {
 DeviceTable& TheDeviceTable() {
   static auto* table = new DeviceTable;
   return *table;
+}
+
+// The devices that are open now. Looked at without the lock: one whose last handle goes meanwhile is closed by whoever
+// drops this list, and closing takes the lock.
+std::vector<std::shared_ptr<const DeviceState>> OpenStates() {
+  DeviceTable& table = TheDeviceTable();
+  std::vector<std::shared_ptr<const DeviceState>> open;
+  std::lock_guard<std::mutex> lock(table.mutex);
+  for (const auto& [key, weak] : table.states) {
+    if (std::shared_ptr<const DeviceState> state = weak.lock()) open.push_back(std::move(state));
+  }
+  return open;
 }
 
 // The next free id, in turn; 0 if all are taken.
@@ -127,6 +142,7 @@ DeviceState::~DeviceState() {
   // A failed release has no one to be told: at the end of a process the driver may already be gone.
   if (context != nullptr) static_cast<void>(api->DevicePrimaryCtxRelease(device));
   if (id == 0) return;  // Never finished opening; Device::Open holds the lock.
+  internal::DropHostFunctions(*this);
   DeviceTable& table = TheDeviceTable();
   std::lock_guard<std::mutex> lock(table.mutex);
   table.ids_in_use[id] = false;
@@ -163,6 +179,22 @@ std::string Device::Describe() const {
   return absl::StrCat(properties().name, " (", api().name, ":", state_->ordinal, ")");
 }
 
+absl::StatusOr<Device> Device::FromId(uint16_t id) {
+  for (std::shared_ptr<const DeviceState>& state : OpenStates()) {
+    if (state->id == id) return Device(std::move(state));
+  }
+  return absl::NotFoundError(absl::StrCat("no device with the id ", id, " is open; it may have been closed"));
+}
+
+absl::StatusOr<PriorityRange> Device::StreamPriorities() const {
+  const ScopedContext current(*state_);
+  SLIPWAY_RETURN_IF_ERROR(current.status());
+  PriorityRange range;
+  SLIPWAY_RETURN_IF_ERROR(DriverStatus(api(), api().CtxGetStreamPriorityRange(&range.least, &range.greatest),
+                                       absl::StrCat("cannot read the stream priorities of ", Describe())));
+  return range;
+}
+
 absl::StatusOr<Stream> Device::CreateStream(int priority) const {
   const ScopedContext current(*state_);
   SLIPWAY_RETURN_IF_ERROR(current.status());
@@ -175,13 +207,38 @@ absl::StatusOr<Stream> Device::CreateStream(int priority) const {
 }
 
 Stream Device::DefaultStream() const { return Stream::Foreign(*this, kStreamLegacy); }
+Stream Device::PerThreadStream() const { return Stream::Foreign(*this, kStreamPerThread); }
 
 absl::Status Device::Synchronize() const {
   const ScopedContext current(*state_);
   SLIPWAY_RETURN_IF_ERROR(current.status());
   const CUresult result = api().CtxSynchronize();
-  if (result == CUDA_SUCCESS) return absl::OkStatus();
-  return DriverStatus(api(), result, absl::StrCat("work on ", Describe(), " failed"));
+  if (result == CUDA_SUCCESS) {
+    internal::Reap();
+    return absl::OkStatus();
+  }
+  absl::Status status = DriverStatus(api(), result, absl::StrCat("work on ", Describe(), " failed"));
+  if (status.code() == absl::StatusCode::kAborted) internal::DropHostFunctions(*state_);
+  return status;
+}
+
+std::string internal::DescribeOwner(const Device& device, CUcontext context) {
+  const DriverApi& api = device.api();
+  for (const std::shared_ptr<const DeviceState>& state : OpenStates()) {
+    if (state->api == &api && state->context == context) {
+      return absl::StrCat(state->properties.name, " (", api.name, ":", state->ordinal, ")");
+    }
+  }
+  // Somebody else's: the driver knows the device of what is current.
+  CUdevice owner = -1;
+  if (api.CtxPushCurrent(context) == CUDA_SUCCESS) {
+    const bool known = api.CtxGetDevice(&owner) == CUDA_SUCCESS;
+    CUcontext popped = nullptr;
+    static_cast<void>(api.CtxPopCurrent(&popped));
+    if (known && owner == device.state()->device) return absl::StrCat("another context of ", device.Describe());
+    if (known) return absl::StrCat("another device of the driver '", api.name, "' (number ", owner, ")");
+  }
+  return "another context";
 }
 
 ScopedContext::ScopedContext(const DeviceState& device) : api_(device.api) {

@@ -4,8 +4,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "driver/allocation.h"
 #include "driver/as_absl.h"
+#include "driver/retired.h"
 #include "driver/status_macros.h"
+#include "slipway/graph.h"
 
 namespace slipway {
 namespace {
@@ -37,44 +40,40 @@ absl::Status CheckRange(std::string_view what, const void* host, size_t count, s
 }  // namespace
 
 absl::StatusOr<DeviceMemory> DeviceMemory::Allocate(const Device& device, size_t bytes) {
-  if (bytes == 0) return DeviceMemory(device, 0, 0);
+  if (bytes == 0) return DeviceMemory(device, nullptr, 0, 0);
+  internal::Reap();
   const ScopedContext current(*device.state());
   SLIPWAY_RETURN_IF_ERROR(current.status());
+  const internal::RelaxedCapture relaxed(device.api());
   CUdeviceptr address = 0;
   const CUresult result = device.api().MemAlloc(&address, bytes);
   if (result != CUDA_SUCCESS) return AllocationFailure(device, result, bytes);
-  return DeviceMemory(device, address, bytes);
+  return DeviceMemory(device, internal::Allocation::Own(device, address, bytes), address, bytes);
 }
 
 DeviceMemory::DeviceMemory(DeviceMemory&& other) noexcept
     : device_(std::move(other.device_)),
+      owner_(std::move(other.owner_)),
       address_(std::exchange(other.address_, 0)),
       bytes_(std::exchange(other.bytes_, 0)) {}
 
 DeviceMemory& DeviceMemory::operator=(DeviceMemory&& other) noexcept {
   if (this == &other) return *this;
-  Free();
   device_ = std::move(other.device_);
+  owner_ = std::move(other.owner_);
   address_ = std::exchange(other.address_, 0);
   bytes_ = std::exchange(other.bytes_, 0);
   return *this;
 }
 
-DeviceMemory::~DeviceMemory() { Free(); }
-
-void DeviceMemory::Free() {
-  const CUdeviceptr address = std::exchange(address_, 0);
-  if (address == 0) return;
-  const ScopedContext current(*device_.state());
-  // As for streams: memory goes with its context.
-  if (current.ok()) static_cast<void>(device_.api().MemFree(address));
-}
+DeviceMemory::~DeviceMemory() = default;
 
 absl::Status DeviceMemory::CopyFromHost(const void* from, size_t count, size_t offset) const {
   SLIPWAY_RETURN_IF_ERROR(CheckRange("DeviceMemory::CopyFromHost", from, count, offset, bytes_));
   if (count == 0) return absl::OkStatus();
   const ScopedContext current(*device_.state());
   SLIPWAY_RETURN_IF_ERROR(current.status());
+  const internal::RelaxedCapture relaxed(device_.api());
   constexpr std::string_view kWhat = "cannot copy from the host to the device";
   SLIPWAY_RETURN_IF_ERROR(DriverStatus(device_.api(), device_.api().MemcpyHtoD(address_ + offset, from, count), kWhat));
   // From pageable memory cuMemcpyHtoD returns once the bytes are staged (CUDA Driver API, "API synchronization

@@ -4,6 +4,8 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -44,6 +46,9 @@ absl::StatusOr<DeviceName> ParseName(std::string_view which, bool from_environme
 
 absl::StatusOr<const DriverApi*> GetDriver(std::string_view name) {
   if (OpenDriver open = FindDriver(name)) return open();
+  if (name != "cpu") {
+    return absl::NotFoundError(absl::StrCat("there is no driver '", AsAbsl(name), "'; give 'cuda' or 'cpu'"));
+  }
   return absl::NotFoundError(
       "the CPU device is not part of this program: link slipway::cpu_device (or slipway::slipway)");
 }
@@ -91,6 +96,40 @@ absl::StatusOr<Device> Device::Open(std::string_view which) {
   }
   SLIPWAY_ASSIGN_OR_RETURN(const DeviceName name, ParseName(which, from_environment));
   return name.driver == "auto" ? OpenAuto() : OpenNamed(name);
+}
+
+absl::StatusOr<int> Device::Count(std::string_view driver) {
+  SLIPWAY_ASSIGN_OR_RETURN(const DriverApi* api, GetDriver(driver));
+  int count = 0;
+  const CUresult initialized = api->Init(0);
+  if (initialized == CUDA_ERROR_NO_DEVICE) return 0;  // As a driver says where it has nothing to drive.
+  SLIPWAY_RETURN_IF_ERROR(
+      DriverStatus(*api, initialized, absl::StrCat("cannot initialize the driver '", api->name, "'")));
+  SLIPWAY_RETURN_IF_ERROR(DriverStatus(*api, api->DeviceGetCount(&count),
+                                       absl::StrCat("cannot count the devices of the driver '", api->name, "'")));
+  return count;
+}
+
+absl::StatusOr<std::vector<Device>> Device::All(std::string_view driver) {
+  std::vector<Device> devices;
+  if (driver.empty()) {
+    for (const char* name : {"cuda", "cpu"}) {
+      const absl::StatusOr<const DriverApi*> api = GetDriver(name);
+      const int count = api.ok() ? Count(name).value_or(0) : 0;
+      for (int ordinal = 0; ordinal < count; ++ordinal) {
+        absl::StatusOr<Device> device = Open(**api, ordinal);
+        if (device.ok()) devices.push_back(*std::move(device));
+      }
+    }
+    return devices;
+  }
+  SLIPWAY_ASSIGN_OR_RETURN(const DriverApi* api, GetDriver(driver));
+  SLIPWAY_ASSIGN_OR_RETURN(const int count, Count(driver));
+  for (int ordinal = 0; ordinal < count; ++ordinal) {
+    SLIPWAY_ASSIGN_OR_RETURN(Device device, Open(*api, ordinal));
+    devices.push_back(std::move(device));
+  }
+  return devices;
 }
 
 }  // namespace slipway

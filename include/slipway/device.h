@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -52,6 +53,13 @@ struct DeviceState {
   ~DeviceState();
 };
 
+// Of stream priorities, the lowest and the highest: the smaller the number, the sooner a stream is served. Equal where
+// the device has none.
+struct PriorityRange {
+  int least = 0;
+  int greatest = 0;
+};
+
 // A handle with shared ownership; cheap to copy, safe to use from any thread. Opening the same device twice gives
 // handles of one state.
 class Device {
@@ -68,6 +76,14 @@ class Device {
   // the driver has no such device; else the driver's error.
   static absl::StatusOr<Device> Open(const DriverApi& api, int ordinal = 0);
 
+  // How many devices the driver of that name has: "cuda" or "cpu". NOT_FOUND where there is no such driver.
+  static absl::StatusOr<int> Count(std::string_view driver);
+  // Opens all of them, in the driver's order; or, for an empty name, those GPUs that work and then the CPU devices,
+  // which may be none. NOT_FOUND as for Count; else the error of the first that cannot be opened.
+  static absl::StatusOr<std::vector<Device>> All(std::string_view driver = {});
+  // The open device with that id(), which facts words carry. NOT_FOUND if it is not open any more.
+  static absl::StatusOr<Device> FromId(uint16_t id);
+
   const DriverApi& api() const { return *state_->api; }
   const DeviceProperties& properties() const { return state_->properties; }
   CUcontext context() const { return state_->context; }
@@ -76,11 +92,15 @@ class Device {
   // "NVIDIA H200 (cuda:0)".
   std::string Describe() const;
 
+  absl::StatusOr<PriorityRange> StreamPriorities() const;
   // A new stream that does not synchronize with the legacy default stream. Of two streams, the one whose `priority` is
-  // lower is served first; the driver clamps what it does not support.
+  // lower is served first; the driver clamps it to StreamPriorities().
   absl::StatusOr<Stream> CreateStream(int priority = 0) const;
   // The legacy default stream. Launches on it need the device's context made current, so they cost more.
   Stream DefaultStream() const;
+  // The default stream of the thread that queues work on it, whichever that is at the time; launches cost as on the
+  // legacy one, with which it synchronizes.
+  Stream PerThreadStream() const;
   // Waits for everything on this device.
   absl::Status Synchronize() const;
 

@@ -3,6 +3,8 @@
 #define SLIPWAY_MEMORY_H_
 
 #include <cstddef>
+#include <memory>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -11,7 +13,9 @@
 namespace slipway {
 
 // Move-only owner of one allocation; one that was moved from is empty and may only be destroyed or assigned. Freeing
-// while work that uses it is still queued is safe: cuMemFree waits for it.
+// while work that uses it is still queued is safe: cuMemFree waits for it. A graph in which a launch with an address in
+// the allocation was captured keeps it (graph.h). Allocating, freeing and copying from the host are allowed while a
+// stream is captured, and are done at once, not recorded.
 class DeviceMemory {
  public:
   // `bytes` of uninitialised memory; 0 bytes gives a null address and no allocation. RESOURCE_EXHAUSTED names the size
@@ -34,10 +38,10 @@ class DeviceMemory {
   absl::Status CopyToHost(void* to, size_t count, size_t offset = 0) const;
 
  private:
-  void Free();
-  DeviceMemory(Device device, CUdeviceptr address, size_t bytes)
-      : device_(std::move(device)), address_(address), bytes_(bytes) {}
+  DeviceMemory(Device device, std::shared_ptr<const void> owner, CUdeviceptr address, size_t bytes)
+      : device_(std::move(device)), owner_(std::move(owner)), address_(address), bytes_(bytes) {}
   Device device_;
+  std::shared_ptr<const void> owner_;  // Null for no bytes.
   CUdeviceptr address_;
   size_t bytes_;
 };

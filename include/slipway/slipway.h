@@ -8,6 +8,7 @@
 #include "slipway/device.h"
 #include "slipway/driver_api.h"
 #include "slipway/fault_driver.h"
+#include "slipway/graph.h"
 #include "slipway/hooks.h"
 #include "slipway/memory.h"
 #include "slipway/module.h"

@@ -3,8 +3,15 @@
 //   Stream stream = device.CreateStream().value();
 //   kernel(stream, ForSize(n), y, x, 2.0f);
 //   absl::Status done = stream.Synchronize();     // also reports what went wrong while the work ran
+//
+// docs/streams.md tells what orders what; graph.h captures what a stream is given into a graph.
 #ifndef SLIPWAY_STREAM_H_
 #define SLIPWAY_STREAM_H_
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <mutex>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -13,12 +20,30 @@
 namespace slipway {
 
 class Event;
+class Graph;
 
-// Move-only; one that was moved from may only be destroyed or assigned. Destroying an owning Stream does not wait: work
-// already queued still runs. Thread-safe, as CUstream is.
+namespace internal {
+class CaptureRecord;
+}
+
+// Which threads may make calls that are unsafe in a capture, such as cuMemAlloc, while a stream is captured: numbers of
+// CUstreamCaptureMode (CUDA Driver API, cuThreadExchangeStreamCaptureMode). Slipway's own allocations, loads and frees
+// are allowed under each.
+enum class CaptureMode {
+  kGlobal = 0,       // None may. The thread that begins has to end the capture.
+  kThreadLocal = 1,  // All but the one that begins, which has to end the capture.
+  kRelaxed = 2,      // All may, and any may end the capture.
+};
+
+// Move-only; one that was moved from may only be destroyed or assigned: everything else returns an error. In debug
+// builds (without NDEBUG) so does one that was destroyed, where its memory has not been used for something else yet.
+// Destroying an owning Stream does not wait: work already queued still runs. Thread-safe, as CUstream is.
 class Stream {
  public:
-  // Wraps a stream that someone else made and will destroy (kStreamLegacy and kStreamPerThread too).
+  // Wraps a stream that someone else made and will destroy (kStreamLegacy and kStreamPerThread too). One that belongs
+  // to another device's context, or to another context than the device's primary one, is refused by whatever is asked
+  // of the result, naming both; the driver is asked once, here (drivers before CUDA 9.2 cannot tell). Captures that its
+  // owner began are not known to Slipway: it keeps nothing alive for them.
   static Stream Foreign(Device device, CUstream handle);
 
   Stream(Stream&& other) noexcept;
@@ -28,26 +53,63 @@ class Stream {
   CUstream handle() const { return handle_; }
   const Device& device() const { return device_; }
   // A default stream: the driver wants the device's context current for every call on it.
-  bool needs_context() const { return direct_device_ == nullptr; }
-  // The device's state where launches need no context, else nullptr: a launch compares it with its kernel's device and
-  // so checks both that the stream is of that device and that it may go straight to the driver.
-  const DeviceState* direct_device() const { return direct_device_; }
+  bool needs_context() const { return is_default_; }
+  // The device's state where launches may go straight to the driver, else nullptr: the stream is a default one, is
+  // captured, or cannot be used. So a launch, by one compare with its kernel's device, checks all of these and that the
+  // stream is of that device.
+  const DeviceState* direct_device() const { return direct_device_.load(std::memory_order_relaxed); }
+  // FAILED_PRECONDITION where the stream was moved from or (in debug builds) destroyed; INVALID_ARGUMENT for a foreign
+  // stream of another context.
+  absl::Status CheckUsable() const;
 
+  // The priority that the driver gave it: the one asked for, clamped to Device::PriorityRange.
+  absl::StatusOr<int> Priority() const;
+
+  // Waits for everything queued so far. FAILED_PRECONDITION while the stream is captured (and the capture goes on).
   absl::Status Synchronize() const;
-  // Whether everything queued so far has finished; an error if it failed.
+  // Whether everything queued so far has finished; an error if it failed. FAILED_PRECONDITION as for Synchronize.
   absl::StatusOr<bool> Query() const;
   // Work queued on this stream from now on waits for `event`, of this device or another of the same driver;
-  // INVALID_ARGUMENT for an event of another driver.
+  // INVALID_ARGUMENT for an event of another driver. An event that was recorded in a stream that is captured makes this
+  // stream part of that capture, until it ends.
   absl::Status Wait(const Event& event) const;
+
+  // Calls `function` on a thread of the driver's once everything queued so far has finished; what is queued after it
+  // waits for it. In a captured stream it becomes a part of the graph, which owns it, and runs at every launch of that.
+  //
+  // It must not throw, nor call the driver, which most of Slipway does: nor drop the last handle of an array, a stream,
+  // an event or a kernel. What it owns it may own: it is destroyed by a later call of this function, of a Synchronize
+  // or of an allocation, never on the driver's thread. It is dropped without having run where the work is: the device
+  // failed, or was closed. INVALID_ARGUMENT for an empty function.
+  absl::Status AddHostFunction(std::function<void()> function) const;
+
+  // From now on what is queued here is not run but recorded. FAILED_PRECONDITION if the stream is captured already;
+  // INVALID_ARGUMENT for the legacy default stream, which cannot be. Graph::Capture does this and EndCapture in one.
+  absl::Status BeginCapture(CaptureMode mode = CaptureMode::kThreadLocal) const;
+  // The graph of what was recorded since BeginCapture, of this stream and those that came to wait for it; they have to
+  // be waited for by this one. The stream is an ordinary one again, also where the driver refuses the graph, unless the
+  // error says that another thread has to end the capture. FAILED_PRECONDITION if this stream did not begin a capture.
+  absl::StatusOr<Graph> EndCapture() const;
+  bool IsCapturing() const { return capture() != nullptr; }
+  // The capture that this stream takes part in, as its origin or by waiting for an event; nullptr if none is going on.
+  std::shared_ptr<internal::CaptureRecord> capture() const;
 
  private:
   friend class Device;
   Stream(Device device, CUstream handle, bool owned);
+  void Take(Stream& other);
   void Destroy();
+  void JoinCapture(std::shared_ptr<internal::CaptureRecord> capture) const;
+
   Device device_;
   CUstream handle_;
   bool owned_;
-  const DeviceState* direct_device_;
+  bool is_default_;
+  absl::Status usable_;  // Why a foreign stream cannot be used.
+  // Atomic, because a capture may end on one thread while another launches; a plain load on every machine.
+  mutable std::atomic<const DeviceState*> direct_device_;
+  mutable std::mutex capture_mutex_;
+  mutable std::shared_ptr<internal::CaptureRecord> capture_;
 };
 
 // A point in a stream. Move-only; one that was moved from may only be destroyed or assigned. Thread-safe, as CUevent
@@ -63,21 +125,30 @@ class Event {
   CUevent handle() const { return handle_; }
   const Device& device() const { return device_; }
 
-  // Moves the event to the end of what `stream` holds now. INVALID_ARGUMENT if the stream is of another device.
+  // Moves the event to the end of what `stream` holds now. INVALID_ARGUMENT if the stream is of another device. In a
+  // captured stream it stands for what was recorded so far: other streams of the capture can wait for it, the host
+  // cannot, and it has no time.
   absl::Status Record(const Stream& stream) const;
-  // Waits until the work before the last Record has finished; returns at once if there was none.
+  // Waits until the work before the last Record has finished; returns at once if there was none. FAILED_PRECONDITION if
+  // that was in a capture.
   absl::Status Synchronize() const;
-  // Whether that work has finished; an error if it failed.
+  // Whether that work has finished; an error if it failed. FAILED_PRECONDITION as for Synchronize.
   absl::StatusOr<bool> Query() const;
   // Milliseconds from `start` to this event; both made with timing, recorded and finished (UNAVAILABLE while they are
   // not; INVALID_ARGUMENT if they never will be, or belong to different devices).
   absl::StatusOr<float> MillisecondsSince(const Event& start) const;
 
  private:
+  friend class Stream;
   void Destroy();
+  // The capture that the last Record was in, ended or not; nullptr for none.
+  std::shared_ptr<internal::CaptureRecord> capture() const;
+  absl::Status CheckNotCaptured(const char* what) const;
   Event(Device device, CUevent handle) : device_(std::move(device)), handle_(handle) {}
   Device device_;
   CUevent handle_;
+  mutable std::mutex capture_mutex_;
+  mutable std::shared_ptr<internal::CaptureRecord> capture_;
 };
 
 }  // namespace slipway
