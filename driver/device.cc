@@ -14,6 +14,7 @@
 #include "driver/context_owner.h"
 #include "driver/host_function.h"
 #include "driver/retired.h"
+#include "driver/profilers.h"
 #include "driver/status_macros.h"
 #include "slipway/stream.h"
 
@@ -152,6 +153,7 @@ DeviceState::~DeviceState() {
 }
 
 absl::StatusOr<Device> Device::Open(const DriverApi& api, int ordinal) {
+  StartProfilersFromEnvironment();
   SLIPWAY_RETURN_IF_ERROR(CheckRequiredEntries(api));
   DeviceTable& table = TheDeviceTable();
   // Held while the driver works, so that two threads that open one device get one state.

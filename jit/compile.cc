@@ -7,6 +7,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "driver/profilers.h"
 #include "driver/status_macros.h"
 #include "jit/compile_observer.h"
 #include "jit/lower.h"
@@ -140,6 +141,7 @@ absl::StatusOr<CompiledKernel> CompileUnseen(const ir::Kernel& kernel, const Tar
 }  // namespace
 
 absl::StatusOr<CompiledKernel> Compile(const ir::Kernel& kernel, const Target& target, const CompileOptions& options) {
+  StartProfilersFromEnvironment();
   HookEvent event = {.point = HookPoint::kBeforeCompile, .name = kernel.name};
   const bool hooked = internal::Hooked(HookPoint::kBeforeCompile | HookPoint::kAfterCompile);
   if (hooked) {
