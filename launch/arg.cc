@@ -17,12 +17,12 @@ void* Arg::data() const {
 }
 
 absl::Span<const int64_t> Arg::shape() const {
-  if (is_scalar()) return {};
+  if (!is_array()) return {};
   return {DimsOf(struct_address()), static_cast<size_t>(rank())};
 }
 
 absl::Span<const int64_t> Arg::strides() const {
-  if (is_scalar()) return {};
+  if (!is_array()) return {};
   return {DimsOf(struct_address()) + rank(), static_cast<size_t>(rank())};
 }
 
@@ -33,7 +33,13 @@ AnyArrayView Arg::view() const {
 }
 
 std::string Describe(const Arg& arg) {
-  return arg.is_scalar() ? absl::StrCat(AsAbsl(Name(arg.dtype())), " scalar") : Describe(arg.view());
+  const Facts word = arg.facts();
+  if (arg.is_scalar()) return absl::StrCat(AsAbsl(Name(arg.dtype())), " scalar");
+  if ((word & facts::kStruct) != 0) return absl::StrCat("struct of ", word >> facts::kStructSizeShift, " bytes");
+  if ((word & facts::kPointer) != 0) {
+    return absl::StrCat("pointer to ", (word & facts::kReadOnly) != 0 ? "const " : "", AsAbsl(Name(arg.dtype())));
+  }
+  return Describe(arg.view());
 }
 
 }  // namespace slipway

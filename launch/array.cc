@@ -154,6 +154,12 @@ absl::Status AnyArray::CheckDType(DType dtype) const {
 
 namespace internal {
 
+AnyArrayView ViewFromWords(const int64_t* words, Facts word) {
+  AnyArrayView view(reinterpret_cast<void*>(words[0]), word);
+  if (facts::RankOf(word) <= kMaxRank) std::copy_n(words + 1, 2 * facts::RankOf(word), view.dims_);
+  return view;
+}
+
 absl::Status NotContiguous(const AnyArrayView& view) {
   return absl::FailedPreconditionError(absl::StrCat("array: ", Describe(view),
                                                     " is not contiguous, and that was "

@@ -69,7 +69,17 @@ std::string AnyOf(DType dtype) {
   const std::string_view name = Name(dtype);
   return absl::StrCat(name.starts_with('i') ? "an " : "a ", AsAbsl(name));
 }
-std::string ArrayText(DType dtype, int rank) { return absl::StrCat(AnyOf(dtype), " array of rank ", rank); }
+
+// What an argument is, by its facts word.
+std::string GivenText(Facts given) {
+  const DType dtype = facts::DTypeOf(given);
+  if (given & facts::kScalar) return absl::StrCat(AnyOf(dtype), " scalar");
+  if (given & facts::kStruct) return absl::StrCat("a struct of ", given >> facts::kStructSizeShift, " bytes");
+  if (given & facts::kPointer) {
+    return absl::StrCat("a pointer to ", given & facts::kReadOnly ? "const " : "", AsAbsl(Name(dtype)));
+  }
+  return absl::StrCat(AnyOf(dtype), " array of rank ", facts::RankOf(given));
+}
 
 }  // namespace
 
@@ -94,10 +104,26 @@ Facts ComputeFacts(DType dtype, int rank, const int64_t* shape, const int64_t* s
 
 FactsDemand DemandOf(const ParamSpec& param, uint16_t device_id) {
   if (param.kind == ParamKind::kScalar) {
-    return {facts::kDTypeMask | facts::kScalar, facts::OfScalar(param.dtype)};
+    // A CUdeviceptr is a uint64, but no other number.
+    const Facts no_address = param.dtype == DType::kUInt64 ? 0 : facts::kPointer;
+    return {facts::kDTypeMask | facts::kScalar | no_address, facts::OfScalar(param.dtype)};
+  }
+  if (param.kind == ParamKind::kStruct) {
+    return {facts::kStruct | facts::kAlignMask | ~Facts{0} << facts::kStructSizeShift,
+            facts::OfStruct(param.struct_size, param.struct_align)};
   }
   FactsDemand demand;
-  demand.mask = facts::kDTypeMask | facts::kRankMask | facts::kScalar | facts::kValid | facts::kDeviceMask;
+  if (param.kind == ParamKind::kPointer) {
+    demand.want = facts::kValid | facts::kContiguous | (param.read_only ? 0 : facts::kWritable);
+    demand.mask = demand.want | facts::kScalar | facts::kStruct | facts::kDeviceMask;
+    demand.want |= Facts{device_id} << facts::kDeviceShift;
+    if (param.dtype == DType::kVoid) return demand;
+    demand.mask |= facts::kDTypeMask;
+    demand.want |= static_cast<Facts>(param.dtype);
+    return demand;
+  }
+  demand.mask = facts::kDTypeMask | facts::kRankMask | facts::kScalar | facts::kPointer | facts::kStruct |
+                facts::kValid | facts::kDeviceMask;
   demand.want = static_cast<Facts>(param.dtype) | static_cast<Facts>(param.rank) << facts::kRankShift | facts::kValid |
                 Facts{device_id} << facts::kDeviceShift;
   Facts promised = 0;
@@ -114,24 +140,48 @@ std::string ExplainMismatch(const ParamSpec& param, int position, uint16_t devic
   const DType dtype = facts::DTypeOf(given);
   const int rank = facts::RankOf(given);
   const bool scalar = (given & facts::kScalar) != 0;
-  if (param.kind == ParamKind::kScalar) {
-    if (!scalar) {
-      return absl::StrCat(argument, ArrayText(dtype, rank), " was given where ", AnyOf(param.dtype),
-                          " scalar is wanted; give a number of that type");
+  const bool array = (given & (facts::kScalar | facts::kPointer | facts::kStruct)) == 0;
+  const std::string was_given = absl::StrCat(argument, GivenText(given), " was given where ");
+  switch (param.kind) {
+    case ParamKind::kScalar:
+      if (!scalar) {
+        return absl::StrCat(was_given, AnyOf(param.dtype), " scalar is wanted; give a number of that type");
+      }
+      return absl::StrCat(was_given, AsAbsl(Name(param.dtype)), " is wanted exactly; convert the value to ",
+                          AsAbsl(Name(param.dtype)), " before the launch (nothing is converted silently)");
+    case ParamKind::kStruct:
+      return absl::StrCat(was_given, "a struct of ", param.struct_size, " bytes, aligned to ", param.struct_align,
+                          ", is wanted; give one of the type that the kernel declares");
+    case ParamKind::kPointer: {
+      const std::string elements = absl::StrCat(AsAbsl(Name(param.dtype)), " elements");
+      if (scalar || (given & facts::kStruct) != 0) {
+        return absl::StrCat(was_given, "an address of ", elements, " is wanted; give a pointer or a contiguous array");
+      }
+      if (param.dtype != DType::kVoid && dtype != param.dtype && dtype != DType::kVoid) {
+        return absl::StrCat(was_given, "an address of ", elements,
+                            " is wanted; convert the array, or cast the pointer");
+      }
+      if (array) break;
+      if ((given & facts::kValid) == 0) {
+        return absl::StrCat(argument, "the pointer is not a multiple of ", AlignOf(dtype), " bytes, as ", elements,
+                            " want it; copy them to aligned memory");
+      }
+      return absl::StrCat(argument, "the kernel writes there and a pointer to const was given; give one to mutable ",
+                          elements);
     }
-    return absl::StrCat(argument, AnyOf(dtype), " scalar was given where ", AsAbsl(Name(param.dtype)),
-                        " is wanted exactly; convert the value to ", AsAbsl(Name(param.dtype)),
-                        " before the launch (nothing is converted silently)");
-  }
-  const std::string wanted = absl::StrCat(AsAbsl(Name(param.dtype)), " of rank ", param.rank, " is wanted");
-  if (scalar) {
-    return absl::StrCat(argument, AnyOf(dtype), " scalar was given where an array, ", AsAbsl(Name(param.dtype)),
-                        " of rank ", param.rank, ", is wanted; put the value into an array");
-  }
-  if (dtype != param.dtype || rank != param.rank) {
-    const char* mend =
-        dtype == param.dtype ? "; give a view of that rank" : "; convert the array, or compile the kernel for its type";
-    return absl::StrCat(argument, ArrayText(dtype, rank), " was given where ", wanted, mend);
+    case ParamKind::kArray:
+      if (scalar) {
+        return absl::StrCat(was_given, "an array, ", AsAbsl(Name(param.dtype)), " of rank ", param.rank,
+                            ", is wanted; put the value into an array");
+      }
+      if (!array) {
+        return absl::StrCat(was_given, "an array, ", AsAbsl(Name(param.dtype)), " of rank ", param.rank,
+                            ", is wanted; give a view, which knows shape and strides");
+      }
+      if (dtype == param.dtype && rank == param.rank) break;
+      return absl::StrCat(was_given, AsAbsl(Name(param.dtype)), " of rank ", param.rank, " is wanted",
+                          dtype == param.dtype ? "; give a view of that rank"
+                                               : "; convert the array, or compile the kernel for its type");
   }
   // The types agree. All that is wrong with the array is listed, not only the first.
   std::vector<std::string> wrong;
@@ -158,7 +208,11 @@ std::string ExplainMismatch(const ParamSpec& param, int position, uint16_t devic
                           : "the kernel writes it and several of its indices share an address (a zero or overlapping "
                             "stride); give an array whose elements are apart");
     }
-    if (param.layout == Layout::kContiguous && (given & facts::kContiguous) == 0) {
+    if (param.kind == ParamKind::kPointer && (given & facts::kContiguous) == 0) {
+      wrong.push_back(
+          "the kernel takes a bare address and its elements are not contiguous; copy it, or give a pointer if the "
+          "kernel knows the strides");
+    } else if (param.layout == Layout::kContiguous && (given & facts::kContiguous) == 0) {
       wrong.push_back(
           "the kernel is compiled for contiguous memory and its strides are not those of a row-major array; "
           "copy it, or compile the kernel for strided arrays");

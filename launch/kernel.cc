@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "driver/status_macros.h"
+#include "slipway/graph.h"
 #include "slipway/typed_kernel.h"
 
 namespace slipway {
@@ -33,9 +34,15 @@ absl::Status CheckDescription(const CompiledKernel& compiled) {
   const auto error = [&](auto... parts) {
     return absl::InvalidArgumentError(absl::StrCat("kernel '", compiled.name, "': ", parts...));
   };
-  if (compiled.inspection == nullptr) return error("no code was given; set CompiledKernel::inspection with its ptx");
   for (const ParamSpec& param : compiled.signature) {
-    if (param.dtype == DType::kVoid) {
+    if (param.kind == ParamKind::kStruct) {
+      if (param.struct_size == 0 || !std::has_single_bit(param.struct_align)) {
+        return error("parameter '", param.name, "' is a struct of ", param.struct_size, " bytes aligned to ",
+                     param.struct_align, "; give its sizeof and alignof");
+      }
+      continue;
+    }
+    if (param.dtype == DType::kVoid && param.kind != ParamKind::kPointer) {
       return error("parameter '", param.name, "' has dtype void; give the dtype of its elements");
     }
     if (param.kind == ParamKind::kArray && (param.rank < 0 || param.rank > kMaxRank)) {
@@ -113,42 +120,138 @@ absl::StatusOr<LaunchPlan> MakePlan(const Device& device, const std::string& nam
   plan.block = std::bit_floor(std::min({wanted, plan.max_threads, plan.max_block[0]}));
   plan.block_shift = std::countr_zero(plan.block);
   plan.max_size = uint64_t{plan.max_grid[0]} << plan.block_shift;
+  if (LaunchWarnings() && !device.is_cpu() && properties.multiprocessors > 1) {
+    plan.small_grid = static_cast<uint32_t>(properties.multiprocessors - 1);
+    plan.small_size = std::min<uint64_t>(uint64_t{plan.small_grid.get()} << plan.block_shift, plan.max_size - 1);
+  }
   return plan;
+}
+
+// The parameters' TypeCodes, four a word, and a 0 behind the last.
+std::vector<uint64_t> TypeWordsOf(const Signature& signature) {
+  std::vector<uint64_t> words(signature.size() / internal::kCodesPerWord + 1);
+  for (size_t i = 0; i < signature.size(); ++i) {
+    words[i / internal::kCodesPerWord] |= uint64_t{internal::CodeOf(signature[i])}
+                                          << 16 * (i % internal::kCodesPerWord);
+  }
+  return words;
+}
+
+ArraysDemand ArraysDemandOf(const std::vector<ParamPlan>& params, const Signature& signature) {
+  // That an argument is an array of the right dtype and rank is known by its type; contiguity and constness are, too.
+  constexpr Facts kByType = facts::kDTypeMask | facts::kRankMask | facts::kScalar | facts::kPointer | facts::kStruct |
+                            facts::kContiguous | facts::kWritable;
+  ArraysDemand demand;
+  for (size_t i = 0; i < params.size(); ++i) {
+    if (signature[i].kind != ParamKind::kArray) continue;
+    demand.mask |= params[i].demand.mask & ~kByType;
+    demand.want |= (params[i].demand.want & ~kByType) | facts::kWritable;
+  }
+  demand.mask_written = demand.mask | facts::kWritable;
+  return demand;
+}
+
+// Compares a signature with what the driver knows of a function's parameters, where it tells.
+absl::Status CheckParamInfo(const Device& device, CUfunction function, const CompiledKernel& compiled,
+                            const BufferLayout& layout) {
+  const DriverApi& api = device.api();
+  if (api.FuncGetParamInfo == nullptr) return absl::OkStatus();
+  const auto error = [&](auto... parts) {
+    return absl::InvalidArgumentError(absl::StrCat("kernel '", compiled.name, "' ", Describe(compiled.signature), ": ",
+                                                   parts..., "; describe the parameters as the function has them"));
+  };
+  const size_t count = compiled.signature.size();
+  for (size_t i = 0; i < count; ++i) {
+    size_t offset = 0, bytes = 0;
+    const CUresult result = api.FuncGetParamInfo(function, i, &offset, &bytes);
+    if (result == CUDA_ERROR_NOT_SUPPORTED) return absl::OkStatus();
+    if (result == CUDA_ERROR_INVALID_VALUE) {
+      return error("it has ", i, i == 1 ? " parameter" : " parameters", ", and ", count, " are described");
+    }
+    if (result != CUDA_SUCCESS) {
+      return DriverStatus(api, result, absl::StrCat("reading the parameters of kernel '", compiled.name, "'"));
+    }
+    const size_t described = AbiSize(compiled.signature[i]);
+    if (bytes != described) {
+      return error("parameter #", i + 1, " has ", bytes, " bytes, and ", described, " are described");
+    }
+    if (offset != layout.offsets[i]) {
+      return error("parameter #", i + 1, " stands at byte ", offset, ", and by the description at ", layout.offsets[i],
+                   " (its alignment differs)");
+    }
+  }
+  size_t offset = 0, bytes = 0;
+  if (api.FuncGetParamInfo(function, count, &offset, &bytes) == CUDA_SUCCESS) {
+    return error("it has more parameters than the ", count, " that are described");
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
 
 absl::StatusOr<Kernel> Kernel::Load(const Device& device, CompiledKernel compiled) {
+  if (compiled.inspection == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("kernel '", compiled.name, "': no code was given; set CompiledKernel::inspection with its ptx"));
+  }
   SLIPWAY_RETURN_IF_ERROR(CheckDescription(compiled));
-  const BufferLayout layout = LayOut(compiled.signature);
-  SLIPWAY_RETURN_IF_ERROR(CheckParamBytes(device, compiled, layout.size));
+  SLIPWAY_RETURN_IF_ERROR(CheckParamBytes(device, compiled, LayOut(compiled.signature).size));
   SLIPWAY_ASSIGN_OR_RETURN(Module module, Module::LoadPtx(device, compiled.inspection->ptx));
   SLIPWAY_ASSIGN_OR_RETURN(const CUfunction function, module.GetFunction(compiled.name));
+  return Make(device, function, std::move(compiled), std::move(module));
+}
 
-  LaunchPlan plan;
+absl::StatusOr<Kernel> Kernel::FromFunction(const Device& device, CUfunction function, std::string name,
+                                            Signature signature) {
+  static const auto* const no_inspection = new std::shared_ptr<const Inspection>(std::make_shared<Inspection>());
+  CompiledKernel compiled{.name = std::move(name), .signature = std::move(signature), .inspection = *no_inspection};
+  if (function == nullptr) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "kernel '", compiled.name, "': the function is null; give one that the driver returned for a loaded module"));
+  }
+  SLIPWAY_RETURN_IF_ERROR(CheckDescription(compiled));
+  return Make(device, function, std::move(compiled), std::nullopt);
+}
+
+absl::StatusOr<Kernel> Kernel::Make(const Device& device, CUfunction function, CompiledKernel compiled,
+                                    std::optional<Module> module) {
+  const BufferLayout layout = LayOut(compiled.signature);
+  if (layout.size > kMaxLargeParamBytes) {
+    return absl::InvalidArgumentError(absl::StrCat("kernel '", compiled.name, "': its parameters take ", layout.size,
+                                                   " bytes; at most ", kMaxLargeParamBytes, " are allowed"));
+  }
+  State state{
+      .buffer_size = layout.size, .compiled = std::move(compiled), .device = device, .module = std::move(module)};
+  const Signature& signature = state.compiled.signature;
   {
+    const internal::RelaxedCapture relaxed(device.api());
     const ScopedContext context(*device.state());
     SLIPWAY_RETURN_IF_ERROR(context.status());
-    SLIPWAY_ASSIGN_OR_RETURN(plan, MakePlan(device, compiled.name, function));
+    SLIPWAY_RETURN_IF_ERROR(CheckParamInfo(device, function, state.compiled, layout));
+    SLIPWAY_ASSIGN_OR_RETURN(state.plan, MakePlan(device, state.compiled.name, function));
   }
-  std::vector<ParamPlan> params;
-  params.reserve(compiled.signature.size());
-  for (size_t i = 0; i < compiled.signature.size(); ++i) {
-    const ParamSpec& spec = compiled.signature[i];
-    const size_t size = AbiSize(spec);
-    // A complex64 may stand at 4 modulo 8, where a word does not reach the end of the padding behind it.
-    const bool one_word = spec.kind == ParamKind::kScalar && size <= 8 && spec.dtype != DType::kComplex64;
-    params.push_back({.demand = DemandOf(spec, device.id()),
-                      .offset = layout.offsets[i],
-                      .pairs = one_word ? 0 : static_cast<uint32_t>((size + 15) / 16)});
+  state.plan.grid_stride = state.compiled.grid_stride;
+  state.num_params = static_cast<uint32_t>(signature.size());
+  state.params.reserve(signature.size());
+  for (size_t i = 0; i < signature.size(); ++i) {
+    const ParamSpec& spec = signature[i];
+    const auto size = static_cast<uint32_t>(AbiSize(spec));
+    ParamPlan param{.demand = DemandOf(spec, device.id()), .offset = layout.offsets[i], .bytes = size};
+    const uint32_t next = i + 1 < signature.size() ? layout.offsets[i + 1] : layout.size;
+    const uint32_t padding = next - param.offset - size;
+    // Copies of whole words clear what they reach of the padding, which is all but before a struct aligned to 16.
+    if (spec.kind == ParamKind::kStruct || padding >= 8) {
+      param.pairs = ParamPlan::kAsItIs;
+      param.padding = padding;
+    } else if (size > 8 || spec.kind == ParamKind::kArray || spec.dtype == DType::kComplex64) {
+      // A complex64 may stand at 4 modulo 8, where a word does not reach the end of the padding behind it.
+      param.pairs = (size + 15) / 16;
+    }
+    state.params.push_back(param);
   }
-  return Kernel(std::make_shared<const State>(State{.plan = plan,
-                                                    .num_params = static_cast<uint32_t>(params.size()),
-                                                    .buffer_size = layout.size,
-                                                    .params = std::move(params),
-                                                    .compiled = std::move(compiled),
-                                                    .device = device,
-                                                    .module = std::move(module)}));
+  state.arrays_demand = ArraysDemandOf(state.params, signature);
+  state.type_words = TypeWordsOf(signature);
+  return Kernel(std::make_shared<const State>(std::move(state)));
 }
 
 namespace internal {
@@ -165,6 +268,7 @@ absl::Status CheckSignature(const Kernel& kernel, const Signature& wanted) {
     ParamSpec typed = wanted[i];
     typed.name = own[i].name;
     typed.index = own[i].index;  // Both have one struct; which it is, the facts word tells at launch.
+    if (typed.kind == ParamKind::kPointer && typed.dtype == DType::kVoid) typed.dtype = own[i].dtype;  // void*.
     // A kernel that only reads also takes what it might write.
     const bool may_write = typed.kind == ParamKind::kScalar || !typed.read_only || own[i].read_only;
     typed.read_only = own[i].read_only;

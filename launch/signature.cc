@@ -7,7 +7,16 @@ namespace slipway {
 
 std::string Describe(const ParamSpec& param) {
   std::string text = absl::StrCat(param.name, param.name.empty() ? "" : ": ");
-  if (param.kind == ParamKind::kScalar) return absl::StrCat(text, AsAbsl(Name(param.dtype)));
+  switch (param.kind) {
+    case ParamKind::kScalar:
+      return absl::StrCat(text, AsAbsl(Name(param.dtype)));
+    case ParamKind::kPointer:
+      return absl::StrCat(text, param.read_only ? "const " : "", AsAbsl(Name(param.dtype)), "*");
+    case ParamKind::kStruct:
+      return absl::StrCat(text, "struct of ", param.struct_size, " bytes aligned to ", param.struct_align);
+    case ParamKind::kArray:
+      break;
+  }
   absl::StrAppend(&text, param.read_only ? "const " : "", AsAbsl(Name(param.dtype)), "[");
   for (int d = 0; d < param.rank; ++d) absl::StrAppend(&text, d == 0 ? ":" : ",:");
   absl::StrAppend(&text, "]");
@@ -25,12 +34,22 @@ std::string Describe(const Signature& signature) {
 }
 
 size_t AbiSize(const ParamSpec& param) {
-  if (param.kind == ParamKind::kScalar) return SizeOf(param.dtype);
+  switch (param.kind) {
+    case ParamKind::kScalar:
+      return SizeOf(param.dtype);
+    case ParamKind::kPointer:
+      return sizeof(void*);
+    case ParamKind::kStruct:
+      return param.struct_size;
+    case ParamKind::kArray:
+      break;
+  }
   const size_t dims = param.layout == Layout::kStrided ? 2 * param.rank : param.rank;
   return sizeof(void*) + dims * sizeof(int64_t);
 }
 
 size_t AbiAlign(const ParamSpec& param) {
+  if (param.kind == ParamKind::kStruct) return param.struct_align;
   return param.kind == ParamKind::kScalar ? AlignOf(param.dtype) : sizeof(void*);
 }
 

@@ -1,10 +1,10 @@
-// An argument of a dynamic launch: a scalar of any dtype, or an array view.
+// An argument of a dynamic launch: a scalar of any dtype, an array view, a raw pointer, or a struct by value.
 //
 //   kernel.Launch(stream, ForSize(n), {y, x, 2.0f});
 //
-// An Arg refers to the view or array that it is made from, which must stay where it is until the call that takes the
-// Arg returns; writing it in the call's argument list does that. A scalar is copied. Trivially copyable, never
-// allocates.
+// An Arg refers to the view, array or struct that it is made from, which must stay where it is until the call that
+// takes the Arg returns; writing it in the call's argument list does that. A scalar and a pointer are copied. Trivially
+// copyable, never allocates.
 #ifndef SLIPWAY_ARG_H_
 #define SLIPWAY_ARG_H_
 
@@ -18,8 +18,42 @@
 #include "slipway/array.h"
 #include "slipway/dtype.h"
 #include "slipway/facts.h"
+#include "slipway/tensor_trait.h"
 
 namespace slipway {
+
+namespace internal {
+
+template <class A>
+struct IsArrayType : std::false_type {};
+template <class T, int N, Layout L>
+struct IsArrayType<ArrayView<T, N, L>> : std::true_type {};
+template <class T, int N>
+struct IsArrayType<Array<T, N>> : std::true_type {};
+template <>
+struct IsArrayType<AnyArrayView> : std::true_type {};
+template <>
+struct IsArrayType<AnyArray> : std::true_type {};
+
+// The dtype of what a pointer points at; kVoid for void and for types that are no elements.
+template <class T>
+inline constexpr DType kPointeeOf = [] {
+  if constexpr (Element<T>) {
+    return kDTypeOf<T>;
+  } else {
+    return DType::kVoid;
+  }
+}();
+
+}  // namespace internal
+
+class Arg;
+
+// A struct that may be passed by value: plain bytes, and nothing that already is another kind of argument.
+template <class S>
+concept StructArgument =
+    std::is_class_v<S> && std::is_trivially_copyable_v<S> && std::is_standard_layout_v<S> && !Element<S> &&
+    !Tensor<S> && !internal::IsArrayType<S>::value && !std::is_same_v<S, Arg>;
 
 class Arg {
  public:
@@ -40,13 +74,34 @@ class Arg {
   Arg(const AnyArrayView& view)                         // NOLINT(google-explicit-constructor)
       : facts_(view.facts()), words_{Address(&view)} {}
   Arg(const AnyArray& array) : Arg(array.view()) {}  // NOLINT(google-explicit-constructor)
+  // A device address, for parameters that are pointers. It is believed: of the memory behind it nothing is known.
+  template <class T>
+  requires(!std::is_function_v<T>) Arg(T* pointer)  // NOLINT(google-explicit-constructor)
+      : facts_(facts::OfPointer(internal::kPointeeOf<T>, std::is_const_v<T>, Address(pointer))),
+        words_{Address(pointer)} {}
+  // The same as the driver writes it, of unknown type; a number for parameters that are uint64 scalars.
+  Arg(CUdeviceptr address)  // NOLINT(google-explicit-constructor)
+      : facts_(facts::OfDeviceAddress()), words_{address} {}
+  // A struct by value.
+  template <StructArgument S>
+  Arg(const S& value)  // NOLINT(google-explicit-constructor)
+      : facts_(facts::OfStruct(sizeof(S), alignof(S))), words_{Address(&value)} {}
 
   Facts facts() const { return facts_; }
   bool is_scalar() const { return (facts_ & facts::kScalar) != 0; }
+  bool is_array() const { return (facts_ & (facts::kScalar | facts::kPointer | facts::kStruct)) == 0; }
   DType dtype() const { return facts::DTypeOf(facts_); }
-  int rank() const { return facts::RankOf(facts_); }  // 0 for scalars.
+  int rank() const { return facts::RankOf(facts_); }  // 0 for all but arrays.
 
-  // Of a scalar: its value, zero-extended to 16 bytes.
+  // Where the bytes are that go into the launch buffer. Of a scalar: its value, zero-extended to 16 bytes. Of a
+  // pointer: the address. Of a struct: the struct. Of an array: the strided ABI struct {data, shape[rank],
+  // strides[rank]}, with the facts word or more behind it.
+  const void* bytes() const {
+    constexpr Facts kInside = facts::kScalar | facts::kPointer;
+    return (facts_ & kInside) != 0 ? words_ : reinterpret_cast<const void*>(words_[0]);
+  }
+
+  // Of a scalar.
   const void* scalar() const { return words_; }
   template <Element T>
   T scalar_as() const {  // `T` is of dtype().
@@ -55,7 +110,7 @@ class Arg {
     return value;
   }
 
-  // Of an array: the strided ABI struct {data, shape[rank], strides[rank]}, with the facts word or more behind it.
+  // Of an array.
   const void* struct_address() const { return reinterpret_cast<const void*>(words_[0]); }
   void* data() const;
   absl::Span<const int64_t> shape() const;
@@ -63,13 +118,13 @@ class Arg {
   AnyArrayView view() const;
 
  private:
-  static uint64_t Address(const void* view) { return reinterpret_cast<uint64_t>(view); }
+  static uint64_t Address(const volatile void* view) { return reinterpret_cast<uint64_t>(view); }
 
   Facts facts_;
-  uint64_t words_[2];  // A scalar's value; or the address of an array's ABI struct, and nothing.
+  uint64_t words_[2];  // A scalar's value or a pointer; or the address of the view or struct, and nothing.
 };
 
-// "float32 scalar", "float32[3,4] strides [4,1]": for messages.
+// "float32 scalar", "float32[3,4] strides [4,1]", "pointer to const float32", "struct of 24 bytes": for messages.
 std::string Describe(const Arg& arg);
 
 // An argument by the name of its parameter: {{"a", 2.0f}, {"x", x}}.
@@ -78,43 +133,6 @@ struct NamedArg {
   Arg arg;
 };
 
-namespace internal {
-
-// How an argument whose C++ type is known where a kernel is called lies in memory: kBytes bytes, copied whole. Not
-// defined for arguments whose dtype or rank is only known at run time.
-template <class A>
-struct StaticArg {};
-
-template <Element T>
-struct StaticArg<T> {
-  // Zero-extended to whole words, and as in ParamPlan a complex64 to two, so that the padding behind it becomes zero.
-  static constexpr size_t kBytes = sizeof(T) <= 8 && kDTypeOf<T> != DType::kComplex64 ? 8 : 16;
-  static Facts FactsOf(const T&) { return facts::OfScalar(kDTypeOf<T>); }
-  static void Copy(std::byte* to, const T& value) {
-    uint64_t words[kBytes / 8] = {};
-    std::memcpy(words, &value, sizeof(T));
-    std::memcpy(to, words, kBytes);
-  }
-};
-
-template <class T, int N, Layout L>
-struct StaticArg<ArrayView<T, N, L>> {
-  static constexpr size_t kBytes = 8 * (1 + 2 * N);
-  static Facts FactsOf(const ArrayView<T, N, L>& view) { return view.facts(); }
-  static void Copy(std::byte* to, const ArrayView<T, N, L>& view) {
-    std::memcpy(to, static_cast<const void*>(&view), kBytes);
-  }
-};
-
-template <class T, int N>
-struct StaticArg<Array<T, N>> : StaticArg<ArrayView<T, N>> {};
-
-template <class A>
-concept HasStaticArg = requires {
-  StaticArg<A>::kBytes;
-};
-
-}  // namespace internal
 }  // namespace slipway
 
 #endif  // SLIPWAY_ARG_H_

@@ -54,6 +54,9 @@ constexpr std::array<int64_t, N> RowMajorStrides(const std::array<int64_t, N>& s
 class AnyArrayView;
 
 namespace internal {
+// A view made of the words {data, shape, strides} and the facts of them; a rank past kMaxRank keeps the data alone.
+AnyArrayView ViewFromWords(const int64_t* words, Facts word);
+
 // std::array<int64_t, 0> takes a byte; an empty class of its own for each member takes none.
 template <int N, int kWhich>
 struct NoExtents {
@@ -180,6 +183,7 @@ class AnyArrayView {
  private:
   friend class Arg;
   friend class AnyArray;
+  friend AnyArrayView internal::ViewFromWords(const int64_t* words, Facts word);
   AnyArrayView(void* data, Facts word) : data_(data), facts_(word) {}
   absl::Status CheckAs(DType dtype, int rank, Layout layout, bool read_only) const;
 

@@ -4,6 +4,7 @@
 #ifndef SLIPWAY_FACTS_H_
 #define SLIPWAY_FACTS_H_
 
+#include <bit>
 #include <cstdint>
 #include <string>
 
@@ -29,6 +30,10 @@ using Facts = uint64_t;
 //        21    scalar: the word of a scalar argument, of which only the dtype field is used
 //        22    read only: a view of const elements (tells messages why an array is not writable)
 //        23    negative: some extent is negative (tells messages why an array is not valid)
+//        24    pointer: the word of a raw address, whose elements are of that dtype, or unknown (kVoid). It says the
+//        best
+//              of its memory: a raw address is believed
+//        25    struct: the word of a struct by value; bits 32-63 are its size and 16-19 its alignment
 //        32-47 id of the device whose memory it is (DeviceState::id)
 namespace facts {
 inline constexpr Facts kDTypeMask = 0xff;
@@ -44,6 +49,9 @@ inline constexpr Facts kEmpty = Facts{1} << 20;
 inline constexpr Facts kScalar = Facts{1} << 21;
 inline constexpr Facts kReadOnly = Facts{1} << 22;
 inline constexpr Facts kNegative = Facts{1} << 23;
+inline constexpr Facts kPointer = Facts{1} << 24;
+inline constexpr Facts kStruct = Facts{1} << 25;
+inline constexpr int kStructSizeShift = 32;
 inline constexpr int kDeviceShift = 32;
 inline constexpr Facts kDeviceMask = Facts{0xffff} << kDeviceShift;
 
@@ -51,6 +59,24 @@ constexpr DType DTypeOf(Facts word) { return static_cast<DType>(word & kDTypeMas
 constexpr int RankOf(Facts word) { return static_cast<int>((word & kRankMask) >> kRankShift); }
 constexpr uint16_t DeviceOf(Facts word) { return static_cast<uint16_t>((word & kDeviceMask) >> kDeviceShift); }
 constexpr Facts OfScalar(DType dtype) { return kScalar | static_cast<Facts>(dtype); }
+constexpr Facts OfPointer(DType dtype, bool read_only, uint64_t address) {
+  const Facts aligned = dtype == DType::kVoid || address % AlignOf(dtype) == 0 ? kValid : 0;
+  return kPointer | static_cast<Facts>(dtype) | kContiguous | aligned | (read_only ? kReadOnly : kWritable);
+}
+// A CUdeviceptr, which C++ cannot tell from a uint64: it fits parameters of either kind.
+constexpr Facts OfDeviceAddress() {
+  return kScalar | kPointer | static_cast<Facts>(DType::kUInt64) | kContiguous | kValid | kWritable;
+}
+constexpr Facts OfStruct(uint32_t size, uint32_t align) {
+  return kStruct | Facts{size} << kStructSizeShift | static_cast<Facts>(std::countr_zero(align)) << kAlignShift;
+}
+// What is not asked of an argument: of a raw address, whose memory it is; of an untyped one, of what; of a CUdeviceptr,
+// that it is no number.
+constexpr Facts Excused(Facts word) {
+  if ((word & kPointer) == 0) return 0;
+  const bool untyped = DTypeOf(word) == DType::kVoid || (word & kScalar) != 0;
+  return kDeviceMask | (word & kScalar) | (untyped ? kDTypeMask : 0);
+}
 }  // namespace facts
 
 // The facts of an array. `shape` and `strides` (in elements) have `rank` entries; `read_only` is the constness of the
@@ -58,7 +84,8 @@ constexpr Facts OfScalar(DType dtype) { return kScalar | static_cast<Facts>(dtyp
 Facts ComputeFacts(DType dtype, int rank, const int64_t* shape, const int64_t* strides, const void* data,
                    bool read_only, uint16_t device_id);
 
-// What a parameter demands of its argument's facts word: (facts & mask) == want.
+// What a parameter demands of its argument's facts word: (facts & mask) == want, but for what raw addresses are
+// excused from.
 struct FactsDemand {
   Facts mask = 0;
   Facts want = 0;

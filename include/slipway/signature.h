@@ -26,16 +26,24 @@ enum class Layout : uint8_t { kStrided, kContiguous };
 // checked at launch through the facts word. The ABI structs are the same for both.
 enum class IndexWidth : uint8_t { kIndex64, kIndex32 };
 
-enum class ParamKind : uint8_t { kScalar, kArray };
+// What a parameter is:
+//   kScalar   a number of a dtype
+//   kArray    the ABI struct of an array; see Layout
+//   kPointer  an address, as functions that were not made by Slipway take it. Takes a raw pointer, which is believed,
+//             or an array of any rank that is contiguous.
+//   kStruct   a trivially copyable struct by value, of which only size and alignment are known
+enum class ParamKind : uint8_t { kScalar, kArray, kPointer, kStruct };
 
 struct ParamSpec {
   std::string name;
   ParamKind kind = ParamKind::kScalar;
-  DType dtype = DType::kVoid;
+  DType dtype = DType::kVoid;               // Of the scalar or of the elements; kVoid for structs and for void*.
   int rank = 0;                             // Arrays only, 0 to kMaxRank.
   Layout layout = Layout::kStrided;         // Arrays only.
   IndexWidth index = IndexWidth::kIndex64;  // Arrays only.
-  bool read_only = false;                   // Arrays only: the kernel never writes it.
+  bool read_only = false;                   // Arrays and pointers only: the kernel never writes it.
+  uint32_t struct_size = 0;                 // Structs only, in bytes.
+  uint32_t struct_align = 1;                // Structs only, in bytes: a power of two.
 
   friend bool operator==(const ParamSpec&, const ParamSpec&) = default;
 };

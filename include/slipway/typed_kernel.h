@@ -7,6 +7,7 @@
 #ifndef SLIPWAY_TYPED_KERNEL_H_
 #define SLIPWAY_TYPED_KERNEL_H_
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -26,12 +27,20 @@ namespace slipway {
 
 namespace internal {
 
-// How a parameter type lies in the launch buffer and which arguments it takes. A scalar takes what converts to it
-// without narrowing, as list initialisation does: an int32 fits an int64, a double does not fit a float.
+// How a parameter type lies in the launch buffer and which arguments it takes.
 template <class P>
 struct ParamTraits {
-  static_assert(Element<P> && !std::is_const_v<P>, "a parameter is an ArrayView or a scalar of a Slipway dtype");
+  static_assert(sizeof(P) == 0,
+                "a parameter is an ArrayView, a scalar of a Slipway dtype, a pointer or a plain struct");
+};
+
+// A scalar takes what converts to it without narrowing, as list initialisation does: an int32 fits an int64, a double
+// does not fit a float.
+template <Element P>
+struct ParamTraits<P> {
+  static_assert(!std::is_const_v<P>, "parameters are values, so const says nothing");
   static constexpr bool kIsArray = false;
+  static constexpr bool kIsWritten = true;  // Or rather, not something that is never written.
   static constexpr size_t kSize = sizeof(P);
   static constexpr size_t kAlign = alignof(P);
   template <class A>
@@ -41,23 +50,80 @@ struct ParamTraits {
   static ParamSpec Spec() { return {.name = {}, .kind = ParamKind::kScalar, .dtype = kDTypeOf<P>}; }
 };
 
-// An array takes an Array or a view of the same element type (const may be added) and rank. A contiguous parameter
-// takes a strided view too: the facts word tells whether it is contiguous.
+template <StructArgument P>
+struct ParamTraits<P> {
+  static constexpr bool kIsArray = false;
+  static constexpr bool kIsWritten = true;  // Or rather, not something that is never written.
+  static constexpr size_t kSize = sizeof(P);
+  static constexpr size_t kAlign = alignof(P);
+  template <class A>
+  static constexpr bool kAccepts = std::is_same_v<A, P>;
+  static ParamSpec Spec() {
+    return {.name = {},
+            .kind = ParamKind::kStruct,
+            .struct_size = sizeof(P),
+            .struct_align = static_cast<uint32_t>(alignof(P))};
+  }
+};
+
+// Whether an array or a tensor has elements that a parameter of T takes: the same type, to which const may be added.
+template <class T, class A>
+struct HasElements : std::false_type {};
+template <class T, class U, int N, Layout K>
+struct HasElements<T, ArrayView<U, N, K>> : std::bool_constant<std::is_same_v<T, U> || std::is_same_v<T, const U>> {};
+template <class T, class U, int N>
+struct HasElements<T, Array<U, N>> : HasElements<T, ArrayView<U, N>> {};
+template <class T, Tensor A>
+struct HasElements<T, A> : std::bool_constant<(!TensorAccess<A>::kReadOnly || std::is_const_v<T>)&&[] {
+  if constexpr (TensorAccess<A>::kStaticDType) {
+    return TensorTrait<A>::kDType == kDTypeOf<T>;
+  } else {
+    return true;  // Compared at launch.
+  }
+}()> {};
+
+// A pointer takes pointers that convert to it, the driver's addresses, and arrays of any rank that are contiguous.
+template <class T>
+struct ParamTraits<T*> {
+  static constexpr bool kIsArray = false;
+  static constexpr bool kIsWritten = true;  // Or rather, not something that is never written.
+  static constexpr size_t kSize = sizeof(T*);
+  static constexpr size_t kAlign = alignof(T*);
+  template <class A>
+  static constexpr bool kAccepts =
+      (std::is_pointer_v<A> && std::is_convertible_v<A, T*>) || std::is_null_pointer_v<A> ||
+      std::is_same_v<A, CUdeviceptr> || HasElements<T, A>::value;
+  static ParamSpec Spec() {
+    return {.name = {}, .kind = ParamKind::kPointer, .dtype = kPointeeOf<T>, .read_only = std::is_const_v<T>};
+  }
+};
+
+// An array takes an Array, a view, or an application's tensor of the same element type (const may be added) and rank. A
+// contiguous parameter takes strided ones too: the facts word tells whether they are contiguous.
 template <class T, int N, Layout L>
 struct ParamTraits<ArrayView<T, N, L>> {
   static constexpr bool kIsArray = true;
+  static constexpr bool kIsWritten = !std::is_const_v<T>;
   static constexpr size_t kSize = 8 * (1 + N * (L == Layout::kStrided ? 2 : 1));
   static constexpr size_t kAlign = 8;
-  template <class U>
-  static constexpr bool kSameElement = std::is_same_v<T, U> || std::is_same_v<T, const U>;
   template <class A>
-  struct Match : std::false_type {};
-  template <class U, Layout K>
-  struct Match<ArrayView<U, N, K>> : std::bool_constant<kSameElement<U>> {};
-  template <class U>
-  struct Match<Array<U, N>> : std::bool_constant<kSameElement<U>> {};
+  static constexpr bool kHasRank = [] {
+    if constexpr (!Tensor<A>) {
+      return A::kRank == N;
+    } else if constexpr (TensorAccess<A>::kStaticRank) {
+      return TensorTrait<A>::kRank == N;
+    } else {
+      return true;  // Compared at launch.
+    }
+  }();
   template <class A>
-  static constexpr bool kAccepts = Match<A>::value;
+  static constexpr bool kAccepts = [] {
+    if constexpr (HasElements<T, A>::value) {
+      return kHasRank<A>;
+    } else {
+      return false;
+    }
+  }();
   static ParamSpec Spec() {
     return {.name = {},
             .kind = ParamKind::kArray,
@@ -94,6 +160,112 @@ constexpr std::array<size_t, sizeof...(Params) + 1> Offsets() {
   return offsets;
 }
 
+// What the arrays of a launch are, together: a bit is demanded of all of them, and all are of one device. Two
+// instructions an array instead of four that compare each with its own demand.
+struct ArrayChecks {
+  Facts all = ~Facts{0};         // Bits that all arrays have,
+  Facts any = 0;                 // and that any has: equal where they are of one device.
+  Facts written = ~Facts{0};     // Bits that all arrays have whose parameters are not const,
+  Facts contiguous = ~Facts{0};  // and those whose parameters are contiguous, though perhaps not the arrays.
+  Facts others = 0;              // The misfits of what is not looked at that way.
+};
+
+// How an argument of type A is stored and checked for a parameter of type P.
+template <class P, class A>
+struct ParamPacker {  // Scalars.
+  static constexpr size_t kOverrun = 0;
+  [[gnu::always_inline]] static void Store(std::byte* to, const A& arg) {
+    const P value{arg};
+    std::memcpy(to, &value, sizeof(P));
+  }
+  static void Check(ArrayChecks&, const ParamPlan*, const A&) {}
+  static Facts FactsOf(const A&, uint16_t) { return facts::OfScalar(kDTypeOf<P>); }
+};
+template <StructArgument P, class A>
+struct ParamPacker<P, A> {
+  static constexpr size_t kOverrun = 0;
+  [[gnu::always_inline]] static void Store(std::byte* to, const A& arg) { std::memcpy(to, &arg, sizeof(P)); }
+  static void Check(ArrayChecks&, const ParamPlan*, const A&) {}
+  static Facts FactsOf(const A&, uint16_t) { return facts::OfStruct(sizeof(P), alignof(P)); }
+};
+template <class T, class A>
+struct ParamPacker<T*, A> {
+  static constexpr size_t kOverrun = 0;
+  static constexpr bool kIsRaw = std::is_pointer_v<A> || std::is_null_pointer_v<A> || std::is_same_v<A, CUdeviceptr>;
+  static uint64_t AddressOf(const A& arg) {
+    if constexpr (std::is_null_pointer_v<A>) {
+      return 0;
+    } else if constexpr (std::is_same_v<A, CUdeviceptr>) {
+      return arg;
+    } else if constexpr (std::is_pointer_v<A>) {
+      return reinterpret_cast<uint64_t>(static_cast<T*>(arg));
+    } else if constexpr (Tensor<A>) {
+      return reinterpret_cast<uint64_t>(TensorTrait<A>::data(arg));
+    } else {
+      return reinterpret_cast<uint64_t>(ViewOf(arg).data());
+    }
+  }
+  [[gnu::always_inline]] static void Store(std::byte* to, const A& arg) {
+    const uint64_t address = AddressOf(arg);
+    std::memcpy(to, &address, 8);
+  }
+  [[gnu::always_inline]] static void Check(ArrayChecks& checks, const ParamPlan* plan, const A& arg) {
+    // Raw addresses are believed. Of arrays there are few here, so each is looked at by itself.
+    if constexpr (!kIsRaw) checks.others |= plan->demand.Misfit(FactsOf(arg, facts::DeviceOf(plan->demand.want)));
+  }
+  static Facts FactsOf(const A& arg, uint16_t device_id) {
+    if constexpr (kIsRaw) {
+      return facts::OfPointer(kPointeeOf<T>, std::is_const_v<T>, AddressOf(arg));
+    } else {
+      return Packer<A>::FactsOf(arg, device_id);
+    }
+  }
+};
+template <class T, int N, Layout L, class A>
+struct ParamPacker<ArrayView<T, N, L>, A> {
+  static constexpr size_t kSize = ParamTraits<ArrayView<T, N, L>>::kSize;
+  static constexpr size_t kOverrun = Tensor<A> ? Packer<A>::kMaxBytes - kSize : 0;
+
+  [[gnu::always_inline]] static void Store(std::byte* to, const A& arg) {
+    if constexpr (Tensor<A>) {
+      // A rank that is not the parameter's is refused; until then nothing of it may be read or written.
+      if constexpr (!TensorAccess<A>::kStaticRank) {
+        if (TensorAccess<A>::RankOf(arg) != N) [[unlikely]]
+          return;
+      }
+      TensorAccess<A>::Store(to, arg);
+    } else {
+      // The ABI struct is what a view begins with; see array.h.
+      std::memcpy(to, static_cast<const void*>(&ViewOf(arg)), kSize);
+    }
+  }
+  [[gnu::always_inline]] static void Check(ArrayChecks& checks, const ParamPlan* plan, const A& arg) {
+    if constexpr (Tensor<A>) {
+      constexpr TypeCode kCode = CodeOf(ParamKind::kArray, kDTypeOf<T>, N);
+      if (Packer<A>::Code(arg) != kCode) [[unlikely]] {
+        checks.others |= facts::kRankMask;
+      } else {
+        checks.others |= TensorAccess<A>::Misfit(plan->demand, arg);
+      }
+    } else {
+      const Facts word = ViewOf(arg).facts();
+      checks.all &= word;
+      checks.any |= word;
+      if constexpr (!std::is_const_v<T>) checks.written &= word;
+      if constexpr (L == Layout::kContiguous && N > 0) checks.contiguous &= word;
+    }
+  }
+  static Facts FactsOf(const A& arg, uint16_t device_id) { return Packer<A>::FactsOf(arg, device_id); }
+};
+
+// The type as which a bound launch is first given its arguments: scalars as the parameter's, arrays as their own.
+template <class P, class A>
+using BoundArgument =
+    std::conditional_t<Element<P> || StructArgument<P> ||
+                           (std::is_pointer_v<P> && (std::is_pointer_v<A> || std::is_null_pointer_v<A>)),
+                       P, A>;
+[[gnu::cold]] absl::Status BoundMismatch(const Kernel& kernel, size_t index, Facts given);
+
 // Whether `given` can stand for a typed kernel with parameters `wanted`; INVALID_ARGUMENT says which differs and how.
 absl::Status CheckSignature(const Kernel& kernel, const Signature& wanted);
 
@@ -103,7 +275,11 @@ absl::Status CheckSignature(const Kernel& kernel, const Signature& wanted);
 template <class P, class A>
 concept ArgumentFor = internal::ParamTraits<P>::template kAccepts<A>;
 
-// Params are ArrayView<T, N, L> (ArrayView<const T, N, L> where the kernel only reads) and scalar types. Shares its
+template <class... Params>
+class BoundKernel;  // bound_launch.h.
+
+// Params are ArrayView<T, N, L> (ArrayView<const T, N, L> where the kernel only reads), scalar types, T* for functions
+// that take bare addresses, and plain structs. Shares its
 // kernel; cheap to copy, safe to launch from any thread.
 template <class... Params>
 class TypedKernel {
@@ -132,6 +308,14 @@ class TypedKernel {
     return Launch(std::index_sequence_for<Params...>(), stream, config, args...);
   }
 
+  // Packs the arguments once, to be launched again and again. Errors as a launch's, but for those of the stream. Wants
+  // bound_launch.h.
+  template <class... Args>
+  requires(sizeof...(Args) == sizeof...(Params) &&
+           (ArgumentFor<Params, Args> && ...)) absl::StatusOr<BoundKernel<Params...>> Bind(const LaunchConfig& config,
+                                                                                           const Args&... args)
+  const;
+
   const Kernel& kernel() const { return kernel_; }
 
  private:
@@ -144,42 +328,50 @@ class TypedKernel {
   template <size_t... I, class... Args>
   [[gnu::always_inline]] absl::Status Launch(std::index_sequence<I...>, const Stream& stream,
                                              const LaunchConfig& config, const Args&... args) const {
-    alignas(16) std::byte buffer[kBytes == 0 ? 1 : kBytes];
-    [[maybe_unused]] const ParamPlan* const plans = kernel_.params().data();
+    // The last copy may reach past the end: a strided tensor's for a contiguous parameter.
+    constexpr size_t kSlack = std::max({size_t{1}, internal::ParamPacker<Params, Args>::kOverrun...});
+    alignas(16) std::byte buffer[kBytes + kSlack];
     // All arguments are packed and checked before the one branch; misfits are told apart afterwards.
-    if (const Facts misfit = (Facts{0} | ... | Pack<I, Params>(plans, buffer, args)); misfit != 0) [[unlikely]] {
-      const std::array<Facts, sizeof...(Args)> given = {FactsOf<Params>(args)...};
-      return internal::ArgumentMismatch(kernel_, given);
+    internal::ArrayChecks checks;
+    [[maybe_unused]] const ParamPlan* const plans = kernel_.params().data();
+    (internal::ParamPacker<Params, Args>::Store(buffer + kOffsets[I], args), ...);
+    (ZeroPadding<I>(buffer), ...);
+    (internal::ParamPacker<Params, Args>::Check(checks, plans + I, args), ...);
+    Facts misfit = checks.others;
+    if constexpr (((internal::ParamTraits<Params>::kIsArray && !Tensor<Args>) || ...)) {
+      constexpr bool kAllWritten = ((internal::ParamTraits<Params>::kIsWritten || Tensor<Args>)&&...);
+      const ArraysDemand& demand = kernel_.arrays_demand();
+      misfit |=
+          ((checks.all ^ demand.want) | (checks.any ^ demand.want)) & (kAllWritten ? demand.mask_written : demand.mask);
+      if constexpr (!kAllWritten) misfit |= ~checks.written & facts::kWritable;
+      misfit |= ~checks.contiguous & facts::kContiguous;
+    }
+    if (misfit != 0) [[unlikely]] {
+      return Recheck(std::index_sequence<I...>(), stream, config, buffer, args...);
     }
     return internal::Submit(kernel_, stream, config, buffer, kBytes);
   }
 
-  template <class P, class A>
-  static Facts FactsOf(const A& arg) {
-    if constexpr (internal::ParamTraits<P>::kIsArray) {
-      return internal::ViewOf(arg).facts();
-    } else {
-      return facts::OfScalar(kDTypeOf<P>);
+  // One by one, exactly: what all arrays were asked for together is more than some kernels demand of each.
+  template <size_t... I, class... Args>
+  [[gnu::noinline]] absl::Status Recheck(std::index_sequence<I...>, const Stream& stream, const LaunchConfig& config,
+                                         std::byte* buffer, const Args&... args) const {
+    const std::array<Facts, sizeof...(Args)> given = {
+        internal::ParamPacker<Params, Args>::FactsOf(args, kernel_.device().id())...};
+    for (size_t i = 0; i < given.size(); ++i) {
+      if ((kernel_.params()[i].demand.Misfit(given[i]) & ~facts::Excused(given[i])) != 0) {
+        return internal::ArgumentMismatch(kernel_, given);
+      }
     }
+    return internal::Submit(kernel_, stream, config, buffer, kBytes);
   }
 
-  // Stores one argument; returns the facts that it fails to meet, or 0.
-  template <size_t I, class P, class A>
-  [[gnu::always_inline]] static Facts Pack(const ParamPlan* plans, std::byte* buffer, const A& arg) {
-    using Traits = internal::ParamTraits<P>;
-    if constexpr (Traits::kIsArray) {
-      const auto& view = internal::ViewOf(arg);
-      // The ABI struct is what a view begins with; see array.h.
-      std::memcpy(buffer + kOffsets[I], static_cast<const void*>(&view), Traits::kSize);
-      return plans[I].demand.Misfit(view.facts());
-    } else {
-      const P value{arg};
-      std::memcpy(buffer + kOffsets[I], &value, sizeof(P));
-      // Padding is zero, so that equal arguments make equal bytes.
-      constexpr size_t kEnd = kOffsets[I] + sizeof(P);
-      if constexpr (kEnd < kOffsets[I + 1]) std::memset(buffer + kEnd, 0, kOffsets[I + 1] - kEnd);
-      return 0;
-    }
+  // Padding is zero, so that equal arguments make equal bytes.
+  template <size_t I>
+  [[gnu::always_inline]] static void ZeroPadding(std::byte* buffer) {
+    using P = std::tuple_element_t<I, std::tuple<Params...>>;
+    constexpr size_t kEnd = kOffsets[I] + internal::ParamTraits<P>::kSize;
+    if constexpr (kEnd < kOffsets[I + 1]) std::memset(buffer + kEnd, 0, kOffsets[I + 1] - kEnd);
   }
 
   Kernel kernel_;

@@ -1,0 +1,144 @@
+// A kernel that is specialised by its arguments: for their dtypes, ranks and layouts, when they are first seen.
+//
+//   GenericKernel scale("scale", [](const Device& device, const Signature& signature) { return MakeScale(...); });
+//   absl::Status status = scale(stream, ForSize(n), out, in, 2.0f);
+//
+// How a kernel is made is the maker's business: from embedded C++ (embedded/generic_kernel.h has a front end for that),
+// from CUDA C++, from a table of ready ones, or, for the host device, from a C function (host_function.h). So one
+// GenericKernel can serve every back end, with one cache and one way to call it.
+#ifndef SLIPWAY_GENERIC_KERNEL_H_
+#define SLIPWAY_GENERIC_KERNEL_H_
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "slipway/bound_launch.h"
+#include "slipway/device.h"
+#include "slipway/dispatch.h"
+#include "slipway/kernel.h"
+#include "slipway/packing.h"
+#include "slipway/submit.h"
+
+namespace slipway {
+
+// A handle with shared ownership: cheap to copy; copies share the specialisations. Safe to use from any thread.
+class GenericKernel {
+ public:
+  // Makes the kernel for a device and the types of a call: of each argument what it is, dtype, rank, whether it is
+  // contiguous, and read_only for what may not be written; the arrays' index width is 32 bits where all of them allow
+  // that. Names are empty. The kernel's own signature has the same kinds, dtypes and ranks, or an address for an array;
+  // it may ask for less (strided where contiguous was given, 64-bit indices) or for more, which launches then refuse
+  // arguments for; it says which arrays are only read. Called once for each specialisation, however
+  // many threads ask, possibly for several at once; an error is kept and returned by every such call.
+  using Maker = std::function<absl::StatusOr<Kernel>(const Device& device, const Signature& signature)>;
+  GenericKernel(std::string name, Maker maker);
+
+  // Queues the specialisation for these arguments on `stream`. Errors as Kernel::Launch's, and the maker's. Where the
+  // call before it, of any thread, had arguments of the same kinds, it costs what a dynamic launch costs: no
+  // allocation, no lock; otherwise the specialisation is looked up, without a lock if it is there.
+  template <internal::Packable... Args>
+  [[gnu::always_inline]] absl::Status operator()(const Stream& stream, const LaunchConfig& config,
+                                                 const Args&... args) const;
+  absl::Status Launch(const Stream& stream, const LaunchConfig& config, absl::Span<const Arg> args) const;
+  absl::Status Launch(const Stream& stream, const LaunchConfig& config, std::initializer_list<Arg> args) const {
+    return Launch(stream, config, absl::MakeConstSpan(args.begin(), args.size()));
+  }
+
+  // The specialisation for a device and arguments of these kinds, made if it is not there: to prepare it ahead of a
+  // launch, to bind it, or to look at it.
+  absl::StatusOr<Kernel> For(const Device& device, absl::Span<const Arg> args) const;
+  absl::StatusOr<Kernel> For(const Device& device, std::initializer_list<Arg> args) const {
+    return For(device, absl::MakeConstSpan(args.begin(), args.size()));
+  }
+
+  const std::string& name() const { return state_->name; }
+  // Every kernel made so far, in no particular order.
+  std::vector<Kernel> variants() const;
+  DispatchCounters counters() const { return state_->cache.counters(); }
+
+ private:
+  // One specialisation and what an argument must be to get it: exactly what it was made for, in one compare.
+  struct Variant {
+    struct Param {
+      FactsDemand demand;
+      uint32_t offset = 0;  // In the launch buffer.
+    };
+    explicit Variant(Kernel k) : kernel(std::move(k)) {}
+    const DeviceState* device = nullptr;
+    std::vector<uint64_t> type_words;  // Of the arguments, as internal::TypeWords makes them.
+    std::vector<Param> params;
+    Facts forbidden = 0;  // What the arrays must not all have: kIndex32, where it was made for 64-bit indices.
+    Kernel kernel;
+  };
+  struct State {
+    std::string name;
+    Maker maker;
+    std::atomic<const Variant*> last{nullptr};
+    mutable SpecializationCache<Variant> cache;
+    mutable std::mutex mutex;      // Guards what follows.
+    std::vector<Kernel> variants;  // For variants().
+    std::vector<Device> devices;   // Their ids stand in keys, failed ones too, and so must not be used again.
+  };
+
+  absl::StatusOr<const Variant*> Find(const Device& device, absl::Span<const Arg> args) const;
+  absl::StatusOr<Variant> Make(const Device& device, const Signature& signature) const;
+  template <class... Args>
+  [[gnu::noinline]] absl::Status LaunchAsList(const Stream& stream, const LaunchConfig& config,
+                                              const Args&... args) const;
+
+  std::shared_ptr<State> state_;
+};
+
+template <internal::Packable... Args>
+inline absl::Status GenericKernel::operator()(const Stream& stream, const LaunchConfig& config,
+                                              const Args&... args) const {
+  // As Kernel's call operator, with the demands of the last specialisation. Entries stay until the State goes.
+  constexpr size_t kBytes = (size_t{0} + ... + (internal::Packer<std::decay_t<Args>>::kMaxBytes + 8));
+  constexpr size_t kSlack = std::max({size_t{16}, internal::Packer<std::decay_t<Args>>::kMaxBytes...});
+  const Variant* const variant = state_->last.load(std::memory_order_acquire);
+  if (variant != nullptr && variant->device == stream.device().state().get() &&
+      internal::SameTypes(variant->type_words.data(), internal::TypeWords(args...))) [[likely]] {
+    alignas(16) std::byte buffer[kBytes + kSlack];
+    [[maybe_unused]] const Variant::Param* param = variant->params.data();
+    [[maybe_unused]] Facts all = ~Facts{0};
+    [[maybe_unused]] const auto pack = [&](const auto& arg) {
+      using Source = internal::Packer<std::decay_t<decltype(arg)>>;
+      const Variant::Param& own = *param++;
+      Source::Store(buffer + own.offset, arg);
+      if constexpr (Source::kHasFacts) all &= Source::FactsOf(arg, 0);
+      return Source::Misfit(own.demand, arg);
+    };
+    Facts misfit = 0;
+    ((misfit |= pack(args)), ...);
+    if constexpr ((internal::Packer<std::decay_t<Args>>::kHasFacts || ...)) misfit |= all & variant->forbidden;
+    if (misfit == 0) [[likely]] {
+      return internal::Submit(variant->kernel, stream, config, buffer, variant->kernel.buffer_size());
+    }
+  }
+  return LaunchAsList(stream, config, args...);
+}
+
+template <class... Args>
+absl::Status GenericKernel::LaunchAsList(const Stream& stream, const LaunchConfig& config, const Args&... args) const {
+  const DeviceState* const device = stream.device().state().get();  // Null if the stream was moved from; Launch says so.
+  const std::tuple<internal::AsArg<std::decay_t<Args>>...> list(
+      internal::AsArgInput<std::decay_t<Args>>{args, device == nullptr ? uint16_t{0} : device->id}...);
+  return std::apply(
+      [&](const auto&... each) { return Launch(stream, config, std::initializer_list<Arg>{each.arg...}); }, list);
+}
+
+}  // namespace slipway
+
+#endif  // SLIPWAY_GENERIC_KERNEL_H_

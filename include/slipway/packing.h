@@ -1,0 +1,201 @@
+// How an argument whose C++ type is known where a kernel is called gets into the launch buffer. Used by the launch
+// paths of kernel.h, typed_kernel.h and generic_kernel.h; applications do not need it.
+#ifndef SLIPWAY_PACKING_H_
+#define SLIPWAY_PACKING_H_
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "slipway/arg.h"
+#include "slipway/array.h"
+#include "slipway/dtype.h"
+#include "slipway/facts.h"
+#include "slipway/signature.h"
+#include "slipway/tensor_trait.h"
+
+namespace slipway::internal {
+
+// What a parameter or an argument is, in 16 bits, never 0: kind, dtype and, of arrays, rank. Four of them make a word,
+// so that a launch compares the types of four arguments, known to the compiler, with those of four parameters at once.
+// Structs have no code that is equal to anything.
+using TypeCode = uint16_t;
+inline constexpr int kCodesPerWord = 4;
+constexpr TypeCode CodeOf(ParamKind kind, DType dtype, int rank) {
+  return static_cast<TypeCode>((static_cast<unsigned>(kind) + 1) << 12 | static_cast<unsigned>(rank) << 8 |
+                               static_cast<unsigned>(dtype));
+}
+inline constexpr TypeCode kStructParamCode = 0xfffe, kStructArgumentCode = 0xffff;
+inline TypeCode CodeOf(const ParamSpec& param) {
+  if (param.kind == ParamKind::kStruct) return kStructParamCode;
+  return CodeOf(param.kind, param.dtype, param.kind == ParamKind::kArray ? param.rank : 0);
+}
+
+// Packer<A>:
+//   kMaxBytes             the most bytes that Store writes. A copy is made of whole words and may reach beyond what the
+//                         parameter takes; parameters are stored in order, so that the next one overwrites that
+//   Code(a)               the argument's TypeCode
+//   Store(to, a)          copies the argument
+//   Misfit(demand, a)     the facts that an argument of the right code fails to meet
+//   FactsOf(a, device_id) its facts word, for messages and for keys
+//   kHasFacts             whether it is an array that keeps its facts word
+template <class A>
+struct Packer {};
+
+template <Element T>
+struct Packer<T> {
+  // Zero-extended to whole words, so that the padding behind it becomes zero. A complex64 may stand at 4 modulo 8,
+  // where one word does not reach the end of the padding.
+  static constexpr size_t kMaxBytes = sizeof(T) <= 8 && kDTypeOf<T> != DType::kComplex64 ? 8 : 16;
+  static constexpr bool kHasFacts = false;
+  static constexpr TypeCode Code(const T&) { return CodeOf(ParamKind::kScalar, kDTypeOf<T>, 0); }
+  [[gnu::always_inline]] static void Store(std::byte* to, const T& value) {
+    uint64_t words[kMaxBytes / 8] = {};
+    std::memcpy(words, &value, sizeof(T));
+    std::memcpy(to, words, kMaxBytes);
+  }
+  static constexpr Facts Misfit(const FactsDemand&, const T&) { return 0; }
+  static constexpr Facts FactsOf(const T&, uint16_t) { return facts::OfScalar(kDTypeOf<T>); }
+};
+
+template <class T>
+struct Packer<T*> {
+  static constexpr size_t kMaxBytes = 8;
+  static constexpr bool kHasFacts = false;
+  static constexpr TypeCode Code(T* const&) { return CodeOf(ParamKind::kPointer, kPointeeOf<T>, 0); }
+  static void Store(std::byte* to, T* const& pointer) { std::memcpy(to, &pointer, 8); }
+  static Facts Misfit(const FactsDemand& demand, T* const& pointer) {
+    const Facts word = FactsOf(pointer, 0);
+    return demand.Misfit(word) & ~facts::Excused(word);
+  }
+  static Facts FactsOf(T* const& pointer, uint16_t) {
+    return facts::OfPointer(kPointeeOf<T>, std::is_const_v<T>, reinterpret_cast<uint64_t>(pointer));
+  }
+};
+
+template <StructArgument S>
+struct Packer<S> {
+  static constexpr size_t kMaxBytes = sizeof(S);
+  static constexpr bool kHasFacts = false;
+  static constexpr TypeCode Code(const S&) { return kStructArgumentCode; }
+  static void Store(std::byte* to, const S& value) { std::memcpy(to, &value, sizeof(S)); }
+  static Facts Misfit(const FactsDemand& demand, const S& value) { return demand.Misfit(FactsOf(value, 0)); }
+  static constexpr Facts FactsOf(const S&, uint16_t) { return facts::OfStruct(sizeof(S), alignof(S)); }
+};
+
+template <class T, int N, Layout L>
+struct Packer<ArrayView<T, N, L>> {
+  static constexpr size_t kMaxBytes = 8 * (1 + 2 * N);
+  static constexpr bool kHasFacts = true;
+  static constexpr TypeCode Code(const ArrayView<T, N, L>&) { return CodeOf(ParamKind::kArray, kDTypeOf<T>, N); }
+  [[gnu::always_inline]] static void Store(std::byte* to, const ArrayView<T, N, L>& view) {
+    // The ABI struct is what a view begins with; see array.h.
+    std::memcpy(to, static_cast<const void*>(&view), kMaxBytes);
+  }
+  static Facts Misfit(const FactsDemand& demand, const ArrayView<T, N, L>& view) { return demand.Misfit(view.facts()); }
+  static Facts FactsOf(const ArrayView<T, N, L>& view, uint16_t) { return view.facts(); }
+};
+template <class T, int N>
+struct Packer<Array<T, N>> : Packer<ArrayView<T, N>> {};
+
+template <>
+struct Packer<AnyArrayView> {
+  static constexpr size_t kMaxBytes = 8 * (1 + 2 * kMaxRank);
+  static constexpr bool kHasFacts = true;
+  static TypeCode Code(const AnyArrayView& view) { return CodeOf(ParamKind::kArray, view.dtype(), view.rank()); }
+  static void Store(std::byte* to, const AnyArrayView& view) {
+    const auto* from = reinterpret_cast<const std::byte*>(&view);
+    std::memcpy(to, from, 8);
+    for (int d = 0; d < view.rank(); ++d) std::memcpy(to + 8 + 16 * d, from + 8 + 16 * d, 16);
+  }
+  static Facts Misfit(const FactsDemand& demand, const AnyArrayView& view) { return demand.Misfit(view.facts()); }
+  static Facts FactsOf(const AnyArrayView& view, uint16_t) { return view.facts(); }
+};
+template <>
+struct Packer<AnyArray> {
+  static constexpr size_t kMaxBytes = Packer<AnyArrayView>::kMaxBytes;
+  static constexpr bool kHasFacts = true;
+  static TypeCode Code(const AnyArray& array) { return Packer<AnyArrayView>::Code(array.view()); }
+  static void Store(std::byte* to, const AnyArray& array) { Packer<AnyArrayView>::Store(to, array.view()); }
+  static Facts Misfit(const FactsDemand& demand, const AnyArray& array) { return demand.Misfit(array.view().facts()); }
+  static Facts FactsOf(const AnyArray& array, uint16_t) { return array.view().facts(); }
+};
+
+template <Tensor T>
+struct Packer<T> {
+  using Access = TensorAccess<T>;
+  static constexpr size_t kMaxBytes = 8 * (1 + 2 * Access::kMostRank);
+  static constexpr bool kHasFacts = false;
+  static constexpr TypeCode Code(const T& tensor) {
+    const int rank = Access::RankOf(tensor);
+    // A rank that no array has: nothing may be read of it.
+    if (rank < 0 || rank > kMaxRank) return kStructArgumentCode;
+    return CodeOf(ParamKind::kArray, Access::DTypeOf(tensor), rank);
+  }
+  [[gnu::always_inline]] static void Store(std::byte* to, const T& tensor) { Access::Store(to, tensor); }
+  [[gnu::always_inline]] static Facts Misfit(const FactsDemand& demand, const T& tensor) {
+    return Access::Misfit(demand, tensor);
+  }
+  static Facts FactsOf(const T& tensor, uint16_t device_id) { return Access::FactsOf(tensor, device_id); }
+};
+
+// What may stand in the argument list of a launch.
+template <class A>
+concept Packable = requires(const A& a) {
+  Packer<std::decay_t<A>>::Code(a);
+};
+
+// The argument as an Arg, for the roads that look at one argument after the other. A tensor gets a view of its own for
+// that, which is why an AsArg stays where it is made. `device_id` is the kernel's.
+template <class A>
+struct AsArgInput {
+  const A& argument;
+  uint16_t device_id;
+};
+template <class A>
+struct AsArg {
+  AsArg(const AsArgInput<A>& input) : arg(input.argument) {}  // NOLINT(google-explicit-constructor)
+  AsArg(const AsArg&) = delete;
+  Arg arg;
+};
+template <Tensor A>
+struct AsArg<A> {
+  AsArg(const AsArgInput<A>& input) : view(ViewOf(input)), arg(view) {}  // NOLINT(google-explicit-constructor)
+  AsArg(const AsArg&) = delete;
+  static AnyArrayView ViewOf(const AsArgInput<A>& input) {
+    const Facts word = TensorAccess<A>::FactsOf(input.argument, input.device_id);
+    int64_t words[1 + 2 * kMaxRank] = {};
+    if (facts::RankOf(word) <= kMaxRank) {
+      TensorAccess<A>::Store(reinterpret_cast<std::byte*>(words), input.argument);
+    }
+    return ViewFromWords(words, word);
+  }
+  AnyArrayView view;
+  Arg arg;
+};
+
+// The words of the types of a call's arguments, with a 0 behind the last code: a call with fewer arguments than the
+// kernel has parameters, or more, differs in one of them.
+template <class... Args>
+[[gnu::always_inline]] constexpr auto TypeWords(const Args&... args) {
+  std::array<uint64_t, sizeof...(Args) / kCodesPerWord + 1> words{};
+  size_t i = 0;
+  ((words[i / kCodesPerWord] |= uint64_t{Packer<std::decay_t<Args>>::Code(args)} << 16 * (i % kCodesPerWord), ++i),
+   ...);
+  return words;
+}
+
+// Whether a kernel's words are those of a call. In order: a word behind one that differs may not be there.
+template <size_t kCount>
+[[gnu::always_inline]] inline bool SameTypes(const uint64_t* own, const std::array<uint64_t, kCount>& words) {
+  for (size_t i = 0; i < kCount; ++i) {
+    if (own[i] != words[i]) return false;
+  }
+  return true;
+}
+
+}  // namespace slipway::internal
+
+#endif  // SLIPWAY_PACKING_H_

@@ -1,0 +1,141 @@
+// The last steps of every launch, once the arguments lie in a buffer: the grid, the checks that need no arguments, and
+// the driver's call. Part of kernel.h, which includes it; applications do not need it.
+//
+// On the straight road, nothing is asked of the driver and nothing is written down but the call. All that is rare takes
+// another one, out of line, found by branches that are never taken otherwise:
+//   - a size in two or three dimensions, or attributes of the launch: SubmitFully
+//   - sizes and grids that are 0, too large, or too small to fill the device: SubmitOddSize, SubmitOddGrid
+//   - a default stream (which wants its context made current), a stream of another device, a stream that is captured,
+//     hooks: CallIndirectly. A stream says the first three with one pointer, so that they are one compare.
+#ifndef SLIPWAY_SUBMIT_H_
+#define SLIPWAY_SUBMIT_H_
+
+#include <cstddef>
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "slipway/hooks.h"
+#include "slipway/kernel.h"
+#include "slipway/launch_config.h"
+#include "slipway/stream.h"
+
+namespace slipway::internal {
+
+// A launch that is ready for the driver. Grid and block are right; grid.x of 0 stands for nothing to do.
+struct ReadyLaunch {
+  Dim3 grid;
+  Dim3 block;
+  uint32_t shared_bytes = 0;
+  void* buffer = nullptr;
+  size_t bytes = 0;
+  const LaunchConfig* attributes = nullptr;  // Where any is asked for.
+  const void* bound = nullptr;               // The bound launch that this is one of; see CaptureRecord::NoteLaunch.
+};
+
+// The rare ends of a launch, out of line so that the hot path stays small. They take small things by value: a
+// reference to one would make the hot path store it.
+[[gnu::cold]] absl::Status ArgumentMismatch(const Kernel& kernel, absl::Span<const Facts> given);
+[[gnu::cold]] absl::Status SubmitOddSize(const Kernel& kernel, const Stream& stream, int64_t size,
+                                         uint32_t shared_bytes, void* buffer, size_t bytes);
+[[gnu::cold]] absl::Status SubmitOddGrid(const Kernel& kernel, const Stream& stream, Dim3 grid, Dim3 block,
+                                         uint32_t shared_bytes, void* buffer, size_t bytes);
+[[gnu::noinline]] absl::Status SubmitFully(const Kernel& kernel, const Stream& stream, const LaunchConfig& config,
+                                           void* buffer, size_t bytes);
+[[gnu::noinline]] absl::Status CallIndirectly(const Kernel& kernel, const Stream& stream, ReadyLaunch launch);
+[[gnu::cold]] absl::Status LaunchFailed(const Kernel& kernel, CUresult result);
+
+// Grid and block of a configuration, checked; grid.x of 0 if there is nothing to do. Says once that a launch is too
+// small for the device.
+absl::StatusOr<ReadyLaunch> Configure(const Kernel& kernel, const LaunchConfig& config);
+
+inline bool Fits(const LaunchPlan& plan, const Dim3& grid, const Dim3& block) {
+  // Unsigned, so that a 0 less 1 is past every limit.
+  return grid.x - 1 < plan.max_grid[0] && grid.y - 1 < plan.max_grid[1] && grid.z - 1 < plan.max_grid[2] &&
+         block.x - 1 < plan.max_block[0] && block.y - 1 < plan.max_block[1] && block.z - 1 < plan.max_block[2] &&
+         uint64_t{block.x} * block.y * block.z <= plan.max_threads && grid.x > plan.small_grid.get();
+}
+
+// The driver's call, for a grid and a block that are right.
+[[gnu::always_inline]] inline CUresult CallDriver(const LaunchPlan& plan, const Stream& stream, Dim3 grid, Dim3 block,
+                                                  uint32_t shared_bytes, void* buffer, size_t bytes) {
+  void* extra[] = {kLaunchParamBufferPointer, buffer, kLaunchParamBufferSize, &bytes, kLaunchParamEnd};
+  return plan.launch(plan.function, grid.x, grid.y, grid.z, block.x, block.y, block.z, shared_bytes, stream.handle(),
+                     nullptr, bytes == 0 ? nullptr : extra);
+}
+
+[[gnu::always_inline]] inline absl::Status Call(const Kernel& kernel, const Stream& stream, Dim3 grid, Dim3 block,
+                                                uint32_t shared_bytes, void* buffer, size_t bytes) {
+  const LaunchPlan& plan = kernel.plan();
+  if (stream.direct_device() != plan.device || LaunchHooked()) [[unlikely]] {
+    return CallIndirectly(kernel, stream, {grid, block, shared_bytes, buffer, bytes});
+  }
+  const CUresult result = CallDriver(plan, stream, grid, block, shared_bytes, buffer, bytes);
+  if (result != CUDA_SUCCESS) [[unlikely]]
+    return LaunchFailed(kernel, result);
+  return absl::OkStatus();
+}
+
+// The launch itself, once the arguments lie in `buffer`. Inlined into its callers, where much of it is constant. The
+// two ways to a grid end in calls of their own, because merging them costs more than it saves.
+[[gnu::always_inline]] inline absl::Status Submit(const Kernel& kernel, const Stream& stream,
+                                                  const LaunchConfig& config, void* buffer, size_t bytes) {
+  const LaunchPlan& plan = kernel.plan();
+  if (!config.IsPlain()) [[unlikely]]
+    return SubmitFully(kernel, stream, config, buffer, bytes);
+  const bool fits = config.shared_bytes <= plan.max_shared_bytes;
+  if (config.grid.x != 0) {
+    if (!fits || !Fits(plan, config.grid, config.block)) [[unlikely]] {
+      return SubmitOddGrid(kernel, stream, config.grid, config.block, config.shared_bytes, buffer, bytes);
+    }
+    return Call(kernel, stream, config.grid, config.block, config.shared_bytes, buffer, bytes);
+  }
+  // One compare for 0 (nothing to do), negative sizes, small ones and those past the grid.
+  const uint64_t last = static_cast<uint64_t>(config.size) - 1;
+  const uint64_t small = plan.small_size.get();
+  if (!fits || last - small >= plan.max_size - small) [[unlikely]] {
+    return SubmitOddSize(kernel, stream, config.size, config.shared_bytes, buffer, bytes);
+  }
+  return Call(kernel, stream, {static_cast<uint32_t>(last >> plan.block_shift) + 1, 1, 1}, {plan.block, 1, 1},
+              config.shared_bytes, buffer, bytes);
+}
+
+}  // namespace slipway::internal
+
+namespace slipway {
+
+template <internal::Packable... Args>
+inline absl::Status Kernel::operator()(const Stream& stream, const LaunchConfig& config, const Args&... args) const {
+  // What arguments of these types can need: each with padding in front. Copies start at offsets below that, and the
+  // last may be a strided struct where a contiguous one is wanted.
+  constexpr size_t kBytes = (size_t{0} + ... + (internal::Packer<std::decay_t<Args>>::kMaxBytes + 8));
+  constexpr size_t kSlack = std::max({size_t{16}, internal::Packer<std::decay_t<Args>>::kMaxBytes...});
+  if (internal::SameTypes(state_->type_words.data(), internal::TypeWords(args...))) [[likely]] {
+    alignas(16) std::byte buffer[kBytes + kSlack];
+    [[maybe_unused]] const ParamPlan* param = state_->params.data();
+    [[maybe_unused]] const auto pack = [&](const auto& arg) {
+      using Source = internal::Packer<std::decay_t<decltype(arg)>>;
+      const ParamPlan& plan = *param++;
+      Source::Store(buffer + plan.offset, arg);
+      return Source::Misfit(plan.demand, arg);
+    };
+    // In order: what a copy reaches beyond its parameter is padding, or is overwritten by the next.
+    Facts misfit = 0;
+    ((misfit |= pack(args)), ...);
+    if (misfit == 0) [[likely]]
+      return internal::Submit(*this, stream, config, buffer, state_->buffer_size);
+  }
+  return LaunchAsList(stream, config, args...);  // Which also says what is wrong.
+}
+
+// A std::tuple, because a tensor's AsArg stays where it was made.
+template <class... Args>
+absl::Status Kernel::LaunchAsList(const Stream& stream, const LaunchConfig& config, const Args&... args) const {
+  const std::tuple<internal::AsArg<std::decay_t<Args>>...> list(
+      internal::AsArgInput<std::decay_t<Args>>{args, state_->device.id()}...);
+  return std::apply(
+      [&](const auto&... each) { return Launch(stream, config, std::initializer_list<Arg>{each.arg...}); }, list);
+}
+
+}  // namespace slipway
+
+#endif  // SLIPWAY_SUBMIT_H_

@@ -1,0 +1,192 @@
+#include "slipway/generic_kernel.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/strings/str_cat.h"
+#include "driver/log.h"
+#include "driver/status_macros.h"
+
+namespace slipway {
+namespace {
+
+// So many specialisations of one kernel make it likely that one more will come with every call.
+constexpr size_t kManyVariants = 32;
+
+// What a maker is told of an argument. `index32` is whether all arrays of the call allow 32-bit indices.
+ParamSpec SpecOf(Facts word, bool index32) {
+  if (word & facts::kScalar) return {.name = {}, .kind = ParamKind::kScalar, .dtype = facts::DTypeOf(word)};
+  if (word & facts::kStruct) {
+    return {.name = {},
+            .kind = ParamKind::kStruct,
+            .struct_size = static_cast<uint32_t>(word >> facts::kStructSizeShift),
+            .struct_align = uint32_t{1} << ((word & facts::kAlignMask) >> facts::kAlignShift)};
+  }
+  ParamSpec spec{.name = {}, .dtype = facts::DTypeOf(word), .read_only = (word & facts::kReadOnly) != 0};
+  if (word & facts::kPointer) {
+    spec.kind = ParamKind::kPointer;
+    return spec;
+  }
+  spec.kind = ParamKind::kArray;
+  spec.rank = facts::RankOf(word);
+  if (word & facts::kContiguous) spec.layout = Layout::kContiguous;
+  if (index32) spec.index = IndexWidth::kIndex32;
+  return spec;
+}
+
+// The bits of a facts word that choose the specialisation; 32-bit indices are chosen for all arrays together.
+constexpr Facts kChoice =
+    facts::kDTypeMask | facts::kRankMask | facts::kContiguous | facts::kScalar | facts::kPointer | facts::kStruct;
+uint64_t ChoiceOf(Facts word) {
+  if (word & facts::kStruct) return word;
+  if (word & facts::kScalar) return word & (facts::kScalar | facts::kDTypeMask);
+  return word & kChoice;
+}
+
+bool AllIndex32(absl::Span<const Arg> args) {
+  return std::all_of(args.begin(), args.end(),
+                     [](const Arg& arg) { return !arg.is_array() || (arg.facts() & facts::kIndex32) != 0; });
+}
+
+Signature SignatureOf(absl::Span<const Arg> args, bool index32) {
+  Signature signature;
+  for (const Arg& arg : args) signature.push_back(SpecOf(arg.facts(), index32));
+  return signature;
+}
+
+// Whether a parameter is of the kind, dtype and rank that it was made for, or an address of such an array: room for it
+// is made in the launch buffer before anything is compared. What else it asks for, each launch looks at.
+bool Takes(const ParamSpec& made, const ParamSpec& asked) {
+  const bool address_of_array = made.kind == ParamKind::kPointer && asked.kind == ParamKind::kArray;
+  if (made.kind != asked.kind && !address_of_array) return false;
+  const bool untyped =
+      made.kind == ParamKind::kPointer && (made.dtype == DType::kVoid || asked.dtype == DType::kVoid);
+  if (made.dtype != asked.dtype && !untyped) return false;
+  return address_of_array || (made.rank == asked.rank && made.struct_size == asked.struct_size &&
+                              made.struct_align == asked.struct_align);
+}
+
+// Where two signatures differ, of those of `earlier` that one is most like: "argument #2 was float32[:] and is
+// float64[:]".
+std::string Difference(const Signature& now, const std::vector<Kernel>& earlier) {
+  size_t fewest = SIZE_MAX;
+  std::string text;
+  for (const Kernel& kernel : earlier) {
+    const Signature& then = kernel.signature();
+    if (then.size() != now.size()) continue;
+    size_t count = 0;
+    std::string differences;
+    for (size_t i = 0; i < now.size(); ++i) {
+      ParamSpec was = then[i], is = now[i];
+      was.name = is.name = {};
+      was.read_only = is.read_only = false;
+      if (was == is) continue;
+      ++count;
+      absl::StrAppend(&differences, differences.empty() ? "" : ", ", "argument #", i + 1, " was ", Describe(was),
+                      " and is ", Describe(is));
+    }
+    if (count == 0 || count >= fewest) continue;
+    fewest = count;
+    text = std::move(differences);
+  }
+  return text.empty() ? "the number of arguments" : text;
+}
+
+}  // namespace
+
+GenericKernel::GenericKernel(std::string name, Maker maker) : state_(std::make_shared<State>()) {
+  state_->name = std::move(name);
+  state_->maker = std::move(maker);
+}
+
+absl::StatusOr<GenericKernel::Variant> GenericKernel::Make(const Device& device, const Signature& signature) const {
+  State& state = *state_;
+  {
+    std::lock_guard<std::mutex> lock(state.mutex);
+    if (std::find(state.devices.begin(), state.devices.end(), device) == state.devices.end()) {
+      state.devices.push_back(device);
+    }
+  }
+  SLIPWAY_ASSIGN_OR_RETURN(Kernel kernel, state.maker(device, signature));
+  const Signature& made = kernel.signature();
+  if (!(kernel.device() == device) ||
+      !std::equal(made.begin(), made.end(), signature.begin(), signature.end(), Takes)) {
+    return absl::InternalError(absl::StrCat("kernel '", state.name, "': its maker was asked for ", Describe(signature),
+                                            " on ", device.Describe(), " and made ", Describe(kernel.signature()),
+                                            " on ", kernel.device().Describe(), "; mend the maker"));
+  }
+  Variant variant(kernel);
+  variant.device = device.state().get();
+  variant.type_words.resize(signature.size() / internal::kCodesPerWord + 1);
+  bool index32 = true;
+  for (size_t i = 0; i < signature.size(); ++i) {
+    const ParamSpec& spec = signature[i];
+    variant.type_words[i / internal::kCodesPerWord] |= uint64_t{internal::CodeOf(spec)}
+                                                       << 16 * (i % internal::kCodesPerWord);
+    Variant::Param param{.demand = kernel.params()[i].demand, .offset = kernel.params()[i].offset};
+    if (spec.kind == ParamKind::kArray) {
+      // Contiguous if and only if it was made for that, or demands it; 32-bit indices where it was made for those.
+      param.demand.mask |= facts::kContiguous;
+      if (spec.layout == Layout::kContiguous) param.demand.want |= facts::kContiguous;
+      index32 = spec.index == IndexWidth::kIndex32;
+      if (index32) param.demand.mask |= facts::kIndex32, param.demand.want |= facts::kIndex32;
+    }
+    variant.params.push_back(param);
+  }
+  if (!index32) variant.forbidden = facts::kIndex32;
+
+  std::lock_guard<std::mutex> lock(state.mutex);
+  if (state.variants.size() + 1 == kManyVariants) {
+    LogWarning(absl::StrCat(
+        "kernel '", state.name, "' has been specialised ", kManyVariants,
+        " times; compared with the one most like it, in the last one ", Difference(signature, state.variants),
+        ". Each specialisation is compiled and kept: give it fewer kinds of arguments if that is not "
+        "meant. (Said once.)"));
+  }
+  state.variants.push_back(std::move(kernel));
+  return variant;
+}
+
+absl::StatusOr<const GenericKernel::Variant*> GenericKernel::Find(const Device& device,
+                                                                  absl::Span<const Arg> args) const {
+  const bool index32 = AllIndex32(args);
+  absl::InlinedVector<uint64_t, 16> key = {uint64_t{device.id()} << 1 | (index32 ? 1 : 0)};
+  for (const Arg& arg : args) key.push_back(ChoiceOf(arg.facts()));
+  if (const Variant* variant = state_->cache.Find(key)) return variant;
+
+  // Nothing is compiled for arguments that no kernel could take.
+  const Signature signature = SignatureOf(args, index32);
+  for (size_t i = 0; i < args.size(); ++i) {
+    ParamSpec readable = signature[i];
+    readable.read_only = true;
+    const Facts word = args[i].facts();
+    if ((DemandOf(readable, device.id()).Misfit(word) & ~facts::Excused(word)) == 0) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "kernel '", state_->name, "': ", ExplainMismatch(readable, static_cast<int>(i), device.id(), word)));
+  }
+  return state_->cache.GetOrMake(key, [&] { return Make(device, signature); });
+}
+
+absl::Status GenericKernel::Launch(const Stream& stream, const LaunchConfig& config, absl::Span<const Arg> args) const {
+  if (stream.device().state() == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("kernel '", state_->name, "': the stream was moved from or destroyed; launch on one that lives"));
+  }
+  SLIPWAY_ASSIGN_OR_RETURN(const Variant* variant, Find(stream.device(), args));
+  state_->last.store(variant, std::memory_order_release);
+  return variant->kernel.Launch(stream, config, args);
+}
+
+absl::StatusOr<Kernel> GenericKernel::For(const Device& device, absl::Span<const Arg> args) const {
+  SLIPWAY_ASSIGN_OR_RETURN(const Variant* variant, Find(device, args));
+  return variant->kernel;
+}
+
+std::vector<Kernel> GenericKernel::variants() const {
+  std::lock_guard<std::mutex> lock(state_->mutex);
+  return state_->variants;
+}
+
+}  // namespace slipway
