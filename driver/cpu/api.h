@@ -5,7 +5,9 @@
 //   api_module.cc   Module*
 //   api_function.cc Func*, Occupancy*
 //   api_stream.cc   Stream*, Event*, LaunchHostFunc
-//   api_launch.cc   LaunchKernel
+//   api_launch.cc   LaunchKernel, LaunchKernelEx
+//   api_capture.cc  StreamBeginCapture and its kin
+//   api_graph.cc    Graph*
 #ifndef SLIPWAY_DRIVER_CPU_API_H_
 #define SLIPWAY_DRIVER_CPU_API_H_
 

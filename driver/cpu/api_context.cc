@@ -2,6 +2,7 @@
 #include <atomic>
 
 #include "driver/cpu/api.h"
+#include "driver/cpu/limits.h"
 #include "driver/cpu/runtime.h"
 
 namespace slipway::cpu {
@@ -22,6 +23,7 @@ std::atomic<uint64_t> next_context_id{0};
 // Everything that lives in a context goes with it; the handles become invalid.
 void DestroyContext(const std::shared_ptr<Context>& context) {
   Runtime& runtime = Runtime::Get();
+  runtime.captures.Forget(*context);
   Engine::Get().DestroyContext(*context);
   runtime.streams.RemoveIf([&](const Stream& stream) { return stream.context == context; });
   runtime.events.RemoveIf([&](const Event& event) { return event.context == context; });
@@ -125,8 +127,31 @@ CUresult CtxSynchronize() {
   SLIPWAY_RETURN_IF_FAILED(Ready());
   std::shared_ptr<Context> context;
   SLIPWAY_RETURN_IF_FAILED(CurrentContext(&context));
+  SLIPWAY_RETURN_IF_FAILED(Runtime::Get().captures.BeforeWait(*context));
   Engine::Get().WaitAll(*context);
   return Sticky(*context);
+}
+
+CUresult CtxGetStreamPriorityRange(int* least, int* greatest) {
+  SLIPWAY_RETURN_IF_FAILED(Ready());
+  std::shared_ptr<Context> context;
+  SLIPWAY_RETURN_IF_FAILED(CurrentContext(&context));
+  if (least != nullptr) *least = kLeastPriority;
+  if (greatest != nullptr) *greatest = kGreatestPriority;
+  return CUDA_SUCCESS;
+}
+
+// Every device sees every address here: what is kept is only whether a program has asked.
+CUresult CtxEnablePeerAccess(CUcontext peer, unsigned flags) {
+  SLIPWAY_RETURN_IF_FAILED(Ready());
+  std::shared_ptr<Context> context;
+  SLIPWAY_RETURN_IF_FAILED(CurrentContext(&context));
+  if (flags != 0) return CUDA_ERROR_INVALID_VALUE;
+  std::shared_ptr<Context> found = Runtime::Get().contexts.Find(peer);
+  if (found == nullptr || found == context) return CUDA_ERROR_INVALID_CONTEXT;
+  SLIPWAY_RETURN_IF_FAILED(Runtime::Get().captures.BeforeUnsafeCall());
+  std::lock_guard<std::mutex> lock(context->peers_mutex);
+  return context->peers.insert(peer).second ? CUDA_SUCCESS : CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
 }
 
 }  // namespace api

@@ -66,12 +66,13 @@ constexpr Attribute kAttributes[] = {
      SLIPWAY_VALUE(static_cast<int>(LimitsFor(settings.sm).shared_bytes_per_multiprocessor))},
     {CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR, SLIPWAY_VALUE(kRegisters)},
     {CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY, SLIPWAY_VALUE(0)},
-    {CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH, SLIPWAY_VALUE(0)},
+    {CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH, SLIPWAY_VALUE(1)},
     {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
      SLIPWAY_VALUE(static_cast<int>(MaxSharedBytesOptIn(settings.sm)))},
     {CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR,
      SLIPWAY_VALUE(LimitsFor(settings.sm).max_blocks_per_multiprocessor)},
     {CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, SLIPWAY_VALUE(1)},
+    {CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH, SLIPWAY_VALUE(0)},
 };
 
 #undef SLIPWAY_VALUE
@@ -181,6 +182,15 @@ CUresult DeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice d
     return CUDA_SUCCESS;
   }
   return CUDA_ERROR_INVALID_VALUE;
+}
+
+// One address space holds the memory of all.
+CUresult DeviceCanAccessPeer(int* can, CUdevice device, CUdevice peer) {
+  SLIPWAY_RETURN_IF_FAILED(Ready());
+  if (can == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (!IsDevice(device) || !IsDevice(peer)) return CUDA_ERROR_INVALID_DEVICE;
+  *can = device == peer ? 0 : 1;  // A device is no peer of its own.
+  return CUDA_SUCCESS;
 }
 
 }  // namespace api

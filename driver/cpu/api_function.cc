@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "driver/cpu/api.h"
+#include "driver/cpu/launch.h"
 #include "driver/cpu/limits.h"
 #include "driver/cpu/runtime.h"
 
@@ -103,6 +104,28 @@ CUresult OccupancyMaxPotentialBlockSize(int* min_grid_size, int* block_size, CUf
   *block_size = size;
   // As many blocks as keep every core busy to the end.
   *min_grid_size = GetSettings().cores * (LimitsFor(GetSettings().sm).max_threads_per_multiprocessor / size);
+  return CUDA_SUCCESS;
+}
+
+CUresult FuncGetParamInfo(CUfunction function, size_t index, size_t* offset, size_t* bytes) {
+  SLIPWAY_RETURN_IF_FAILED(Ready());
+  if (offset == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  std::shared_ptr<Function> found = FindFunction(function);
+  if (found == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (index >= found->kernel->params.size()) return CUDA_ERROR_INVALID_VALUE;
+  const CpuParameter& parameter = found->kernel->params[index];
+  *offset = parameter.offset;
+  if (bytes != nullptr) *bytes = parameter.size;
+  return CUDA_SUCCESS;
+}
+
+CUresult OccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunction function, int block_size,
+                                                   size_t dynamic_shared_bytes) {
+  SLIPWAY_RETURN_IF_FAILED(Ready());
+  if (blocks == nullptr || block_size <= 0) return CUDA_ERROR_INVALID_VALUE;
+  std::shared_ptr<Function> found = FindFunction(function);
+  if (found == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  *blocks = MaxActiveBlocks(*found, static_cast<uint64_t>(block_size), dynamic_shared_bytes);
   return CUDA_SUCCESS;
 }
 

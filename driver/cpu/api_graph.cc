@@ -1,35 +1,209 @@
-// Stream capture and graphs.
+// Graphs: looking at them, making them executable, launching and changing them.
+#include <algorithm>
+#include <mutex>
+#include <utility>
+
 #include "driver/cpu/api.h"
+#include "driver/cpu/graph_plan.h"
+#include "driver/cpu/graph_update.h"
+#include "driver/cpu/launch.h"
+#include "driver/cpu/runtime.h"
 
-namespace slipway::cpu::api {
+namespace slipway::cpu {
+namespace {
 
-CUresult StreamBeginCapture(CUstream, CUstreamCaptureMode) { return CUDA_ERROR_NOT_SUPPORTED; }
-CUresult StreamEndCapture(CUstream, CUgraph*) { return CUDA_ERROR_NOT_SUPPORTED; }
-CUresult StreamIsCapturing(CUstream, CUstreamCaptureStatus*) { return CUDA_ERROR_NOT_SUPPORTED; }
-CUresult StreamGetCaptureInfo(CUstream, CUstreamCaptureStatus*, uint64_t*, CUgraph*, const CUgraphNode**, size_t*) {
-  return CUDA_ERROR_NOT_SUPPORTED;
-}
-CUresult ThreadExchangeStreamCaptureMode(CUstreamCaptureMode*) { return CUDA_ERROR_NOT_SUPPORTED; }
-CUresult GraphDestroy(CUgraph) { return CUDA_ERROR_NOT_SUPPORTED; }
-CUresult GraphGetNodes(CUgraph, CUgraphNode*, size_t*) { return CUDA_ERROR_NOT_SUPPORTED; }
-CUresult GraphNodeGetType(CUgraphNode, CUgraphNodeType*) { return CUDA_ERROR_NOT_SUPPORTED; }
-CUresult GraphInstantiateWithFlags(CUgraphExec*, CUgraph, unsigned long long) { return CUDA_ERROR_NOT_SUPPORTED; }
-CUresult GraphExecDestroy(CUgraphExec) { return CUDA_ERROR_NOT_SUPPORTED; }
-CUresult GraphLaunch(CUgraphExec, CUstream) { return CUDA_ERROR_NOT_SUPPORTED; }
-CUresult GraphKernelNodeGetParams(CUgraphNode, CUDA_KERNEL_NODE_PARAMS*) { return CUDA_ERROR_NOT_SUPPORTED; }
-CUresult GraphExecKernelNodeSetParams(CUgraphExec, CUgraphNode, const CUDA_KERNEL_NODE_PARAMS*) {
-  return CUDA_ERROR_NOT_SUPPORTED;
-}
-CUresult GraphExecUpdate(CUgraphExec, CUgraph, CUgraphExecUpdateResultInfo*) { return CUDA_ERROR_NOT_SUPPORTED; }
-CUresult LaunchKernelEx(const CUlaunchConfig*, CUfunction, void**, void**) { return CUDA_ERROR_NOT_SUPPORTED; }
-CUresult CtxGetStreamPriorityRange(int*, int*) { return CUDA_ERROR_NOT_SUPPORTED; }
-CUresult CtxEnablePeerAccess(CUcontext, unsigned) { return CUDA_ERROR_NOT_SUPPORTED; }
-CUresult DeviceCanAccessPeer(int*, CUdevice, CUdevice) { return CUDA_ERROR_NOT_SUPPORTED; }
-CUresult FuncGetParamInfo(CUfunction, size_t, size_t*, size_t*) { return CUDA_ERROR_NOT_SUPPORTED; }
-CUresult OccupancyMaxActiveBlocksPerMultiprocessor(int*, CUfunction, int, size_t) { return CUDA_ERROR_NOT_SUPPORTED; }
-CUresult MemcpyPeerAsync(CUdeviceptr, CUcontext, CUdeviceptr, CUcontext, size_t, CUstream) {
-  return CUDA_ERROR_NOT_SUPPORTED;
-}
-CUresult StreamGetPriority(CUstream, int*) { return CUDA_ERROR_NOT_SUPPORTED; }
+using GraphLock = std::lock_guard<std::mutex>;
 
-}  // namespace slipway::cpu::api
+std::mutex& GraphMutex() { return Runtime::Get().captures.mutex(); }
+
+std::shared_ptr<GraphNode> FindKernelNode(CUgraphNode handle) {
+  std::shared_ptr<GraphNode> node = Runtime::Get().graph_nodes.Find(handle);
+  return node != nullptr && node->type == CU_GRAPH_NODE_TYPE_KERNEL ? node : nullptr;
+}
+
+// Whether every context and module that a graph uses is there: CONTEXT_IS_DESTROYED, the sticky error of one of its
+// contexts, or INVALID_HANDLE for a kernel whose module was unloaded.
+CUresult CheckAlive(const GraphPlan& plan) {
+  for (const std::shared_ptr<Stream>& lane : plan.lanes) {
+    if (Engine::Get().IsDestroyed(*lane->context)) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+    SLIPWAY_RETURN_IF_FAILED(Sticky(*lane->context));
+  }
+  for (const std::shared_ptr<Module>& module : plan.modules) {
+    if (module->unloaded.load(std::memory_order_acquire)) return CUDA_ERROR_INVALID_HANDLE;
+  }
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+CUresult DropGraph(CUgraph handle) {
+  Runtime& runtime = Runtime::Get();
+  std::shared_ptr<Graph> graph = runtime.graphs.Remove(handle);
+  if (graph == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  for (const std::shared_ptr<GraphNode>& node : graph->nodes) runtime.graph_nodes.Remove(node->handle);
+  return CUDA_SUCCESS;
+}
+
+namespace api {
+
+CUresult GraphDestroy(CUgraph handle) {
+  SLIPWAY_RETURN_IF_FAILED(Ready());
+  GraphLock lock(GraphMutex());
+  std::shared_ptr<Graph> graph = Runtime::Get().graphs.Find(handle);
+  // "All operations other than destroy and node removal are permitted on the graph while the capture sequence is in
+  // progress" (cuStreamGetCaptureInfo).
+  if (graph == nullptr || graph->capturing) return CUDA_ERROR_INVALID_VALUE;
+  return DropGraph(handle);
+}
+
+CUresult GraphGetNodes(CUgraph handle, CUgraphNode* nodes, size_t* count) {
+  SLIPWAY_RETURN_IF_FAILED(Ready());
+  GraphLock lock(GraphMutex());
+  std::shared_ptr<Graph> graph = Runtime::Get().graphs.Find(handle);
+  if (graph == nullptr || count == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (nodes == nullptr) {
+    *count = graph->nodes.size();
+    return CUDA_SUCCESS;
+  }
+  // "If numNodes is higher than the actual number of nodes, the remaining entries in nodes will be set to NULL, and the
+  // number of nodes actually obtained will be returned in numNodes."
+  size_t filled = std::min(*count, graph->nodes.size());
+  for (size_t i = 0; i < *count; ++i) nodes[i] = i < filled ? graph->nodes[i]->handle : nullptr;
+  *count = filled;
+  return CUDA_SUCCESS;
+}
+
+CUresult GraphNodeGetType(CUgraphNode handle, CUgraphNodeType* type) {
+  SLIPWAY_RETURN_IF_FAILED(Ready());
+  std::shared_ptr<GraphNode> node = Runtime::Get().graph_nodes.Find(handle);
+  if (node == nullptr || type == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *type = node->type;
+  return CUDA_SUCCESS;
+}
+
+CUresult GraphKernelNodeGetParams(CUgraphNode handle, CUDA_KERNEL_NODE_PARAMS* params) {
+  SLIPWAY_RETURN_IF_FAILED(Ready());
+  GraphLock lock(GraphMutex());
+  std::shared_ptr<GraphNode> node = FindKernelNode(handle);
+  if (node == nullptr || params == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  const Op& op = *node->op;
+  const CpuKernel& kernel = *op.function->kernel;
+  // "The kernelParams ... array returned in nodeParams, as well as the argument values it points to, are owned by the
+  // node."
+  node->params.clear();
+  for (const CpuParameter& parameter : kernel.params) node->params.push_back(op.buffer.data() + parameter.offset);
+  *params = {};
+  {
+    std::lock_guard<std::mutex> module_lock(op.function->module->mutex);
+    const auto& functions = op.function->module->functions;
+    const auto found = functions.find(kernel.name);
+    if (found != functions.end()) params->func = found->second;
+  }
+  params->gridDimX = op.launch.grid[0];
+  params->gridDimY = op.launch.grid[1];
+  params->gridDimZ = op.launch.grid[2];
+  params->blockDimX = op.launch.block[0];
+  params->blockDimY = op.launch.block[1];
+  params->blockDimZ = op.launch.block[2];
+  params->sharedMemBytes = op.launch.dynamic_shared_bytes;
+  params->kernelParams = node->params.empty() ? nullptr : node->params.data();
+  return CUDA_SUCCESS;
+}
+
+CUresult GraphInstantiateWithFlags(CUgraphExec* exec, CUgraph handle, unsigned long long flags) {  // NOLINT
+  SLIPWAY_RETURN_IF_FAILED(Ready());
+  GraphLock lock(GraphMutex());
+  std::shared_ptr<Graph> graph = Runtime::Get().graphs.Find(handle);
+  // Of the flags of CUgraphInstantiate_flags only USE_NODE_PRIORITY is taken: nodes always use theirs.
+  constexpr unsigned long long kUseNodePriority = 8;  // NOLINT(google-runtime-int)
+  if (exec == nullptr || graph == nullptr || graph->capturing || (flags & ~kUseNodePriority) != 0) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  auto made = std::make_shared<GraphExec>();
+  made->graph_id = graph->id;
+  for (const std::shared_ptr<GraphNode>& node : graph->nodes) made->nodes.push_back(ToExecNode(*node));
+  MakePlan(*made);
+  SLIPWAY_RETURN_IF_FAILED(CheckAlive(*made->plan));
+  *exec = Runtime::Get().graph_execs.Add(std::move(made));
+  return CUDA_SUCCESS;
+}
+
+CUresult GraphExecDestroy(CUgraphExec handle) {
+  SLIPWAY_RETURN_IF_FAILED(Ready());
+  // Launches that are queued or running hold what they run.
+  return Runtime::Get().graph_execs.Remove(handle) == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
+CUresult GraphLaunch(CUgraphExec handle, CUstream stream_handle) {
+  SLIPWAY_RETURN_IF_FAILED(Ready());
+  Runtime& runtime = Runtime::Get();
+  Engine& engine = Engine::Get();
+  std::shared_ptr<Stream> stream;
+  SLIPWAY_RETURN_IF_FAILED(ResolveStream(stream_handle, &stream));
+  std::shared_ptr<GraphExec> exec = runtime.graph_execs.Find(handle);
+  if (exec == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  SLIPWAY_RETURN_IF_FAILED(runtime.captures.BeforeUncapturable(*stream));
+  engine.WaitForRoom(*stream);  // Before the lock is taken, which other threads need.
+  Op* op = engine.NewOp(OpKind::kGraph);
+  GraphLock lock(GraphMutex());
+  CUresult alive = CheckAlive(*exec->plan);
+  if (alive != CUDA_SUCCESS) {
+    engine.Discard(op);
+    return alive;
+  }
+  op->plan = exec->plan;
+  exec->launched = true;
+  return engine.EnqueueGraph(*stream, op, *exec);
+}
+
+CUresult GraphExecKernelNodeSetParams(CUgraphExec exec_handle, CUgraphNode node_handle,
+                                      const CUDA_KERNEL_NODE_PARAMS* params) {
+  SLIPWAY_RETURN_IF_FAILED(Ready());
+  Runtime& runtime = Runtime::Get();
+  GraphLock lock(GraphMutex());
+  std::shared_ptr<GraphExec> exec = runtime.graph_execs.Find(exec_handle);
+  std::shared_ptr<GraphNode> node = FindKernelNode(node_handle);
+  if (exec == nullptr || node == nullptr || params == nullptr || node->graph_id != exec->graph_id) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  std::shared_ptr<Function> function = runtime.functions.Find(params->func);
+  if (function == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  const ExecNode& target = exec->nodes[node->index];
+  // "The owning context of the function cannot change."
+  if (function->module->context != target.context) return CUDA_ERROR_INVALID_VALUE;
+  SLIPWAY_RETURN_IF_FAILED(Sticky(*target.context));
+  LaunchRequest request{.grid = {params->gridDimX, params->gridDimY, params->gridDimZ},
+                        .block = {params->blockDimX, params->blockDimY, params->blockDimZ},
+                        .shared_bytes = params->sharedMemBytes,
+                        .params = params->kernelParams,
+                        .extra = params->extra,
+                        .cooperative = target.op->cooperative,
+                        .priority = target.op->priority};
+  LaunchArguments arguments;
+  SLIPWAY_RETURN_IF_FAILED(CheckLaunch(*function, request, &arguments));
+  auto op = std::make_shared<Op>();
+  op->in_graph = true;
+  FillLaunch(std::move(function), request, arguments, op.get());
+  ReplaceInPlan(*exec, node->index, std::move(op), exec->launched && !Engine::Get().GraphIsIdle(*exec));
+  return CUDA_SUCCESS;
+}
+
+CUresult GraphExecUpdate(CUgraphExec exec_handle, CUgraph graph_handle, CUgraphExecUpdateResultInfo* info) {
+  SLIPWAY_RETURN_IF_FAILED(Ready());
+  Runtime& runtime = Runtime::Get();
+  GraphLock lock(GraphMutex());
+  std::shared_ptr<GraphExec> exec = runtime.graph_execs.Find(exec_handle);
+  std::shared_ptr<Graph> graph = runtime.graphs.Find(graph_handle);
+  if (info == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *info = {.result = CU_GRAPH_EXEC_UPDATE_ERROR, .errorNode = nullptr, .errorFromNode = nullptr};
+  if (exec == nullptr || graph == nullptr || graph->capturing) return CUDA_ERROR_INVALID_VALUE;
+  *info = CompareForUpdate(*exec, *graph);
+  if (info->result != CU_GRAPH_EXEC_UPDATE_SUCCESS) return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
+  exec->nodes.clear();
+  for (const std::shared_ptr<GraphNode>& node : graph->nodes) exec->nodes.push_back(ToExecNode(*node));
+  MakePlan(*exec);
+  return CUDA_SUCCESS;
+}
+
+}  // namespace api
+}  // namespace slipway::cpu

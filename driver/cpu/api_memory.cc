@@ -30,11 +30,15 @@ HostRange ClassifyHost(const void* host, size_t bytes) {
 
 enum class Direction { kHostToDevice, kDeviceToHost, kDeviceToDevice };
 
-// A copy on `handle`. `wait`: return when it is done, whatever memory it is.
+// A copy on `handle`. `wait`: return when it is done, whatever memory it is. On a capturing stream nothing is waited
+// for or staged: the memory is read and written when the graph runs.
 CUresult Copy(Direction direction, std::byte* to, const std::byte* from, size_t bytes, CUstream handle, bool wait) {
   SLIPWAY_RETURN_IF_FAILED(Ready());
+  Captures& captures = Runtime::Get().captures;
   std::shared_ptr<Stream> stream;
   SLIPWAY_RETURN_IF_FAILED(ResolveStream(handle, &stream));
+  const bool capturing = Captures::IsCapturing(*stream);
+  if (wait) SLIPWAY_RETURN_IF_FAILED(captures.BeforeSynchronousCall(*stream));
   if (bytes == 0) return CUDA_SUCCESS;
   bool stage = false;
   if (direction == Direction::kHostToDevice) {
@@ -54,6 +58,7 @@ CUresult Copy(Direction direction, std::byte* to, const std::byte* from, size_t 
   }
   Engine& engine = Engine::Get();
   Op* op = engine.NewOp(OpKind::kCopy);
+  if (capturing) stage = wait = false;
   op->to = to;
   op->from = from;
   op->count = bytes;
@@ -61,7 +66,8 @@ CUresult Copy(Direction direction, std::byte* to, const std::byte* from, size_t 
     std::memcpy(op->buffer.Reserve(bytes), from, bytes);
     op->from = op->buffer.data();
   }
-  return wait ? engine.EnqueueAndWait(*stream, op) : engine.Enqueue(*stream, op);
+  if (!wait) return captures.Submit(stream, op);
+  return engine.EnqueueAndWait(*stream, op);
 }
 
 CUresult Fill(CUdeviceptr to, uint32_t value, uint32_t width, size_t count, CUstream handle) {
@@ -77,7 +83,15 @@ CUresult Fill(CUdeviceptr to, uint32_t value, uint32_t width, size_t count, CUst
   op->value = value;
   op->width = width;
   op->count = count;
-  return Engine::Get().Enqueue(*stream, op);
+  return Runtime::Get().captures.Submit(stream, op);
+}
+
+// Before the synchronous forms of what can also be queued, which are not told apart further down.
+CUresult BeforeSynchronousCall() {
+  SLIPWAY_RETURN_IF_FAILED(Ready());
+  std::shared_ptr<Stream> legacy;
+  SLIPWAY_RETURN_IF_FAILED(ResolveStream(nullptr, &legacy));
+  return Runtime::Get().captures.BeforeSynchronousCall(*legacy);
 }
 
 // The context that an allocation belongs to; null if it is gone.
@@ -88,12 +102,28 @@ std::shared_ptr<Context> OwnerOf(const Arena::Allocation& allocation) {
   return same ? primary.context : nullptr;
 }
 
-void* AllocateIn(Context& context, size_t bytes, Arena::Kind kind) {
+CUresult AllocateIn(Context& context, size_t bytes, Arena::Kind kind, void** memory) {
   Arena& arena = Runtime::Get().arena;
-  if (void* memory = arena.Allocate(bytes, context.device, context.id, kind)) return memory;
-  // Frees may be queued; what they give back may be enough.
-  Engine::Get().WaitAll(context);
-  return arena.Allocate(bytes, context.device, context.id, kind);
+  *memory = arena.Allocate(bytes, context.device, context.id, kind);
+  if (*memory == nullptr) {
+    // Frees may be queued; what they give back may be enough.
+    Engine::Get().WaitAll(context);
+    *memory = arena.Allocate(bytes, context.device, context.id, kind);
+  }
+  if (*memory == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (!Engine::Get().IsDestroyed(context)) return CUDA_SUCCESS;
+  // By another thread, since it was looked up: it may have freed what it owned before this was among it.
+  if (arena.BeginFree(reinterpret_cast<uintptr_t>(*memory), kind)) arena.Free(reinterpret_cast<uintptr_t>(*memory));
+  return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+}
+
+// Whether a range is memory of a context.
+CUresult CheckOwner(CUdeviceptr address, size_t bytes, CUcontext handle) {
+  std::shared_ptr<Context> context = Runtime::Get().contexts.Find(handle);
+  if (context == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
+  if (bytes == 0) return CUDA_SUCCESS;
+  std::optional<Arena::Allocation> allocation = Runtime::Get().arena.Find(address, bytes);
+  return allocation && allocation->owner == context->id ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult FreeNow(uintptr_t address, Arena::Kind kind) {
@@ -103,6 +133,7 @@ CUresult FreeNow(uintptr_t address, Arena::Kind kind) {
   // A broken context can free, so that what owns memory in it can let go; the call still tells of the fault.
   CUresult result = CurrentContext(&current);
   if (current == nullptr) return result;
+  SLIPWAY_RETURN_IF_FAILED(Runtime::Get().captures.BeforeUnsafeCall());
   std::optional<Arena::Allocation> allocation = Runtime::Get().arena.BeginFree(address, kind);
   if (!allocation) return result != CUDA_SUCCESS ? result : CUDA_ERROR_INVALID_VALUE;
   if (std::shared_ptr<Context> owner = OwnerOf(*allocation)) Engine::Get().WaitAll(*owner);
@@ -130,8 +161,9 @@ CUresult MemAlloc(CUdeviceptr* address, size_t bytes) {
   std::shared_ptr<Context> context;
   SLIPWAY_RETURN_IF_FAILED(CurrentContext(&context));
   if (address == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
-  void* memory = AllocateIn(*context, bytes, Arena::Kind::kDevice);
-  if (memory == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+  SLIPWAY_RETURN_IF_FAILED(Runtime::Get().captures.BeforeUnsafeCall());
+  void* memory = nullptr;
+  SLIPWAY_RETURN_IF_FAILED(AllocateIn(*context, bytes, Arena::Kind::kDevice, &memory));
   *address = reinterpret_cast<CUdeviceptr>(memory);
   return CUDA_SUCCESS;
 }
@@ -143,8 +175,9 @@ CUresult MemAllocAsync(CUdeviceptr* address, size_t bytes, CUstream handle) {
   std::shared_ptr<Stream> stream;
   SLIPWAY_RETURN_IF_FAILED(ResolveStream(handle, &stream));
   if (address == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
-  void* memory = AllocateIn(*stream->context, bytes, Arena::Kind::kDevice);
-  if (memory == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
+  SLIPWAY_RETURN_IF_FAILED(Runtime::Get().captures.BeforeUncapturable(*stream));
+  void* memory = nullptr;
+  SLIPWAY_RETURN_IF_FAILED(AllocateIn(*stream->context, bytes, Arena::Kind::kDevice, &memory));
   *address = reinterpret_cast<CUdeviceptr>(memory);
   return CUDA_SUCCESS;
 }
@@ -154,6 +187,7 @@ CUresult MemFreeAsync(CUdeviceptr address, CUstream handle) {
   std::shared_ptr<Stream> stream;
   CUresult result = ResolveStream(handle, &stream);
   if (stream == nullptr) return result;
+  SLIPWAY_RETURN_IF_FAILED(Runtime::Get().captures.BeforeUncapturable(*stream));
   Arena& arena = Runtime::Get().arena;
   if (!arena.BeginFree(address, Arena::Kind::kDevice))
     return result != CUDA_SUCCESS ? result : CUDA_ERROR_INVALID_VALUE;
@@ -175,8 +209,8 @@ CUresult MemAllocHost(void** address, size_t bytes) {
   std::shared_ptr<Context> context;
   SLIPWAY_RETURN_IF_FAILED(CurrentContext(&context));
   if (address == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
-  *address = AllocateIn(*context, bytes, Arena::Kind::kHost);
-  return *address == nullptr ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
+  SLIPWAY_RETURN_IF_FAILED(Runtime::Get().captures.BeforeUnsafeCall());
+  return AllocateIn(*context, bytes, Arena::Kind::kHost, address);
 }
 
 CUresult MemFreeHost(void* address) { return FreeNow(reinterpret_cast<uintptr_t>(address), Arena::Kind::kHost); }
@@ -189,6 +223,7 @@ CUresult MemcpyDtoH(void* to, CUdeviceptr from, size_t bytes) {
 }
 // "For transfers from device memory to device memory, no host-side synchronization is performed."
 CUresult MemcpyDtoD(CUdeviceptr to, CUdeviceptr from, size_t bytes) {
+  SLIPWAY_RETURN_IF_FAILED(BeforeSynchronousCall());
   return Copy(Direction::kDeviceToDevice, Pointer(to), Pointer(from), bytes, nullptr, false);
 }
 CUresult MemcpyHtoDAsync(CUdeviceptr to, const void* from, size_t bytes, CUstream stream) {
@@ -201,11 +236,26 @@ CUresult MemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstrea
   return Copy(Direction::kDeviceToDevice, Pointer(to), Pointer(from), bytes, stream, false);
 }
 
-CUresult MemsetD8(CUdeviceptr to, unsigned char value, size_t count) { return Fill(to, value, 1, count, nullptr); }
+// Between devices of one process a copy is a copy. The contexts say whose memory it must be.
+CUresult MemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context, size_t bytes,
+                         CUstream stream) {
+  SLIPWAY_RETURN_IF_FAILED(Ready());
+  SLIPWAY_RETURN_IF_FAILED(CheckOwner(to, bytes, to_context));
+  SLIPWAY_RETURN_IF_FAILED(CheckOwner(from, bytes, from_context));
+  return Copy(Direction::kDeviceToDevice, Pointer(to), Pointer(from), bytes, stream, false);
+}
+
+CUresult MemsetD8(CUdeviceptr to, unsigned char value, size_t count) {
+  SLIPWAY_RETURN_IF_FAILED(BeforeSynchronousCall());
+  return Fill(to, value, 1, count, nullptr);
+}
 CUresult MemsetD8Async(CUdeviceptr to, unsigned char value, size_t count, CUstream stream) {
   return Fill(to, value, 1, count, stream);
 }
-CUresult MemsetD32(CUdeviceptr to, unsigned value, size_t count) { return Fill(to, value, 4, count, nullptr); }
+CUresult MemsetD32(CUdeviceptr to, unsigned value, size_t count) {
+  SLIPWAY_RETURN_IF_FAILED(BeforeSynchronousCall());
+  return Fill(to, value, 4, count, nullptr);
+}
 CUresult MemsetD32Async(CUdeviceptr to, unsigned value, size_t count, CUstream stream) {
   return Fill(to, value, 4, count, stream);
 }

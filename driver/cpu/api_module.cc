@@ -102,6 +102,7 @@ CUresult ModuleLoadDataEx(CUmodule* module, const void* image, unsigned count, C
   std::shared_ptr<Context> context;
   SLIPWAY_RETURN_IF_FAILED(CurrentContext(&context));
   if (module == nullptr || image == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  SLIPWAY_RETURN_IF_FAILED(Runtime::Get().captures.BeforeUnsafeCall());
   JitLogs logs;
   SLIPWAY_RETURN_IF_FAILED(JitLogs::Parse(count, options, values, &logs));
   const char* text = static_cast<const char*>(image);
@@ -123,8 +124,11 @@ CUresult ModuleLoadDataEx(CUmodule* module, const void* image, unsigned count, C
 CUresult ModuleUnload(CUmodule module) {
   SLIPWAY_RETURN_IF_FAILED(Ready());
   Runtime& runtime = Runtime::Get();
+  if (runtime.modules.Find(module) == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  SLIPWAY_RETURN_IF_FAILED(runtime.captures.BeforeUnsafeCall());
   std::shared_ptr<Module> gone = runtime.modules.Remove(module);
-  if (gone == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (gone == nullptr) return CUDA_ERROR_INVALID_HANDLE;  // By another thread in between.
+  gone->unloaded.store(true, std::memory_order_release);
   {
     std::lock_guard<std::mutex> lock(gone->mutex);
     for (const auto& [name, function] : gone->functions) runtime.functions.Remove(function);

@@ -13,10 +13,7 @@ namespace {
 constexpr uint64_t kMaxQueued = 1024;
 // A recycled op keeps buffers up to this size, enough for any usual parameter list.
 constexpr size_t kKeepBuffer = 4096;
-// Work up to this size does not wake a pool thread by itself: the wake-up would cost more than the work.
-constexpr uint64_t kTinyThreads = 8192;
-constexpr size_t kTinyBytes = 64 << 10;
-// Unless this many ops have gathered.
+// Tiny work does not wake a pool thread by itself, unless this much has gathered.
 constexpr uint64_t kGathered = 16;
 
 // A number for each thread that uses per-thread default streams; drops them when the thread ends.
@@ -28,19 +25,6 @@ struct ThreadKey {
 };
 thread_local ThreadKey thread_key;
 std::atomic<uint64_t> next_thread_key{0};
-
-bool IsTiny(const Op& op) {
-  switch (op.kind) {
-    case OpKind::kLaunch:
-      return op.blocks <= kTinyThreads &&
-             op.blocks * op.launch.block[0] * op.launch.block[1] * op.launch.block[2] <= kTinyThreads;
-    case OpKind::kCopy:
-    case OpKind::kFill:
-      return op.count * op.width <= kTinyBytes;
-    default:
-      return true;
-  }
-}
 
 }  // namespace
 
@@ -63,8 +47,16 @@ Op* Engine::NewOp(OpKind kind) {
   return op;
 }
 
+void Engine::Discard(Op* op) {
+  Lock lock(mutex_);
+  Recycle(op);
+}
+
 void Engine::Recycle(Op* op) {
   op->dependencies.clear();
+  if (op->in_graph) return;
+  op->plan.reset();
+  op->has_priority = op->cooperative = false;
   op->function.reset();
   op->event.reset();
   op->buffer.Trim(kKeepBuffer);
@@ -82,17 +74,32 @@ CUresult Engine::Enqueue(Stream& stream, Op* op, uint64_t* position) {
 }
 
 CUresult Engine::EnqueueLocked(Lock& lock, Stream& stream, Op* op) {
-  if (stream.enqueued - stream.completed >= kMaxQueued) WaitLocked(lock, stream, stream.enqueued + 1 - kMaxQueued);
-  CUresult refused = stream.context->sticky.load(std::memory_order_acquire);
-  if (stream.destroyed) refused = CUDA_ERROR_INVALID_HANDLE;  // By another thread, since the handle was looked up.
-  if (stream.context->destroyed) refused = CUDA_ERROR_CONTEXT_IS_DESTROYED;
+  WaitForRoomLocked(lock, stream);
+  CUresult refused = Refusal(stream);
   if (refused != CUDA_SUCCESS) {
     Recycle(op);
     return refused;
   }
-  op->position = ++stream.enqueued;
   AddLegacyDependencies(stream, op);
+  Append(stream, op);
+  return CUDA_SUCCESS;
+}
+
+CUresult Engine::Refusal(const Stream& stream) {
+  if (stream.context->destroyed) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
+  if (stream.destroyed) return CUDA_ERROR_INVALID_HANDLE;  // By another thread, since the handle was looked up.
+  return stream.context->sticky.load(std::memory_order_acquire);
+}
+
+void Engine::WaitForRoomLocked(Lock& lock, Stream& stream) {
+  if (stream.enqueued - stream.completed >= kMaxQueued) WaitLocked(lock, stream, stream.enqueued + 1 - kMaxQueued);
+}
+
+void Engine::Append(Stream& stream, Op* op) {
+  op->position = ++stream.enqueued;
+  op->next = nullptr;
   op->tiny = IsTiny(*op);
+  if (!op->has_priority) op->priority = stream.priority;
   if (op->kind == OpKind::kLaunch) op->launch.grid_id = ++next_grid_id_;
   if (stream.tail == nullptr) {
     stream.head = stream.tail = op;
@@ -103,7 +110,6 @@ CUresult Engine::EnqueueLocked(Lock& lock, Stream& stream, Op* op) {
     // Enough has gathered behind a head that nobody has started.
     if (stream.state == StreamState::kReady && stream.enqueued - stream.completed == kGathered) MakeReady(stream);
   }
-  return CUDA_SUCCESS;
 }
 
 // "The legacy default stream is an implicit stream which synchronizes with all other streams in the same CUcontext
@@ -134,6 +140,7 @@ void Engine::Promote(Stream& stream) {
   }
   stream.state = StreamState::kReady;
   ready_.push_back(&stream);
+  NoteMostUrgent();
   MakeReady(stream);
 }
 
@@ -200,6 +207,7 @@ void Engine::Demand(Stream& stream, uint64_t position) {
     }
     if (one->state == StreamState::kReady && one->head->kind == OpKind::kHostFunction) WakeHostThread();
   }
+  NoteMostUrgent();
 }
 
 uint64_t Engine::LastPosition(Stream& stream) {
@@ -294,6 +302,11 @@ void Engine::DestroyContext(Context& context) {
   context.legacy.reset();
   context.per_thread.clear();
   contexts_.erase(std::remove(contexts_.begin(), contexts_.end(), &context), contexts_.end());
+}
+
+bool Engine::IsDestroyed(const Context& context) {
+  Lock lock(mutex_);
+  return context.destroyed;
 }
 
 std::shared_ptr<Stream> Engine::AddStream(const std::shared_ptr<Context>& context, bool blocking, int priority) {

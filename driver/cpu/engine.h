@@ -21,18 +21,28 @@
 
 namespace slipway::cpu {
 
+struct GraphExec;
+
 class Engine {
  public:
   // Never destroyed: its threads may outlive every static object.
   static Engine& Get();
 
-  // An empty op to be filled in and handed to Enqueue.
+  // An empty op to be filled in and handed to Enqueue, or to Discard.
   Op* NewOp(OpKind kind);
+  void Discard(Op* op);
 
   // Queues an op and returns its position. It runs after everything queued before it on the same stream, after its
   // dependencies, and by the rules of the legacy default stream. Waits while the stream's queue is full. The op is the
   // engine's from here on, whatever is returned: CUDA_SUCCESS, the context's sticky error, or CONTEXT_IS_DESTROYED.
   CUresult Enqueue(Stream& stream, Op* op, uint64_t* position = nullptr);
+
+  // Returns when Enqueue on this stream would not have to wait.
+  void WaitForRoom(Stream& stream);
+  // Queues a launch of an executable graph, whose plan `op` holds, after the launch before it. Never waits.
+  CUresult EnqueueGraph(Stream& stream, Op* op, GraphExec& exec);
+  // Whether the last launch is done: then nothing reads the plan. Asks for nothing to be run.
+  bool GraphIsIdle(const GraphExec& exec);
 
   // The last position of a stream, for Wait and Done.
   uint64_t LastPosition(Stream& stream);
@@ -49,6 +59,7 @@ class Engine {
   void AddContext(const std::shared_ptr<Context>& context);
   // Refuses new work, waits for what is queued, and drops the streams.
   void DestroyContext(Context& context);
+  bool IsDestroyed(const Context& context);
   std::shared_ptr<Stream> AddStream(const std::shared_ptr<Context>& context, bool blocking, int priority);
   // The default streams; null if the context is destroyed.
   std::shared_ptr<Stream> LegacyStream(const Context& context);
@@ -82,10 +93,13 @@ class Engine {
 
   Engine();
 
-  // Everything below is called with the lock held and returns with it held, but RunChunks and RunAlone.
+  // Everything below is called with the lock held and returns with it held, but RunChunks, RunSequence and RunAlone.
 
   // Queues (engine.cc).
   CUresult EnqueueLocked(Lock& lock, Stream& stream, Op* op);
+  void WaitForRoomLocked(Lock& lock, Stream& stream);
+  static CUresult Refusal(const Stream& stream);
+  void Append(Stream& stream, Op* op);
   void WaitLocked(Lock& lock, Stream& stream, uint64_t position);
   bool DoneLocked(Lock& lock, Stream& stream, uint64_t position);
   static std::vector<Dependency> Pending(const Context& context, bool blocking_only);
@@ -99,24 +113,32 @@ class Engine {
   void Recycle(Op* op);
 
   // Running (engine_run.cc).
-  Stream* TakeReady(bool host);
+  Stream* BestReady(bool host) const;  // Null if there is none.
+  Stream* BestActive() const;          // The same of launches that a thread can join.
+  void TakeFromReady(Stream* stream);
+  void NoteMostUrgent();                     // After each change of what is ready.
   bool HasWork() const;                      // For the pool.
   bool RunSomething(Lock& lock);             // For a pool thread. False if there is nothing for it.
   Stream* Help(Lock& lock, Stream& stream);  // For a waiting thread. Null if it ran something, else whom to wait for.
   void RunHead(Lock& lock, Stream& stream);
   void RunHostFunction(Lock& lock, Stream& stream);
-  void RunLaunch(Lock& lock, Stream& stream);  // Starts it or joins in.
+  void StartLaunch(Lock& lock, Stream& stream);
+  void RunLaunch(Lock& lock, Stream& stream);  // Starts it or joins in; a kSequence, too.
   void RunChunks(Op* op, std::byte* shared);
+  void RunSequence(Op* op, std::byte* shared);
+  void StartGraph(Stream& stream);
   static void RunAlone(Op* op);  // Copies and the like.
   void LeaveWork();
 
   // Threads (engine_threads.cc).
   void WakePool(int count);
   void WakeHostThread();
-  bool StartThread(void* (*body)(void*));
+  bool StartThread(void* (*body)(void*), void* argument);
+  bool StartCooperative(Stream& stream);  // A thread for each block but one.
   static bool IsPoolThread();
   static void* PoolThread(void* engine);
   static void* HostFunctionThread(void* engine);
+  static void* CooperativeThread(void* stream);
 
   std::mutex mutex_;
   std::vector<Stream*> ready_;
@@ -139,6 +161,8 @@ class Engine {
   bool ticker_ = false;  // A pool thread is looking every millisecond.
   int quiet_ticks_ = 0;  // Looks since something became ready; after some it sleeps for good.
   std::atomic<bool> paused_{false};
+  // The lowest priority number among ready_: whoever runs blocks of a higher one leaves for it.
+  std::atomic<int> most_urgent_{0};
   uint64_t forks_ = 0;
 };
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -14,6 +15,8 @@
 
 namespace slipway::cpu {
 namespace {
+
+constexpr size_t kSharedAlignment = 128;  // What CpuRunBlocks asks for.
 
 thread_local bool in_host_function = false;
 
@@ -37,54 +40,62 @@ void LogFault(const Op& op, const Fault& fault, uint64_t first, uint64_t last) {
 
 }  // namespace
 
-// Whether only pool threads, whose stacks are large, may run it: a waiting thread is the application's, and its stack
-// may be small.
-static bool NeedsALargeStack(const Op& op) {
-  constexpr size_t kAnywhere = 16 << 10;
-  return op.kind == OpKind::kLaunch && op.function->kernel->stack_bytes > kAnywhere;
-}
-
 bool Engine::InHostFunction() { return in_host_function; }
 
-Stream* Engine::TakeReady(bool host) {
-  size_t best = ready_.size();
-  for (size_t i = 0; i < ready_.size(); ++i) {
-    const Stream& stream = *ready_[i];
-    if ((stream.head->kind == OpKind::kHostFunction) != host || !Wanted(stream)) continue;
-    // A lower number is a higher priority.
-    if (best == ready_.size() || stream.priority < ready_[best]->priority) best = i;
-  }
-  if (best == ready_.size()) return nullptr;
-  Stream* taken = ready_[best];
-  ready_.erase(ready_.begin() + static_cast<ptrdiff_t>(best));
-  return taken;
+// A lower number is a higher priority; of equals the one that waits longest.
+static bool IsMoreUrgent(const Stream* stream, const Stream* than) {
+  return than == nullptr || stream->head->priority < than->head->priority;
 }
 
+Stream* Engine::BestReady(bool host) const {
+  Stream* best = nullptr;
+  for (Stream* stream : ready_) {
+    if ((stream->head->kind == OpKind::kHostFunction) != host || !Wanted(*stream)) continue;
+    if (IsMoreUrgent(stream, best)) best = stream;
+  }
+  return best;
+}
+
+// Whether a thread can take part of it. A sequence is for one thread: it is left only when paused for a fork.
 static bool HasUnclaimedBlocks(const Op& op) {
-  return op.kind == OpKind::kLaunch && op.next_block.load(std::memory_order_relaxed) < op.blocks;
+  if (op.kind != OpKind::kLaunch && (op.kind != OpKind::kSequence || op.runners > 0)) return false;
+  return op.next_block.load(std::memory_order_relaxed) < op.blocks;
+}
+
+Stream* Engine::BestActive() const {
+  Stream* best = nullptr;
+  for (Stream* stream : active_) {
+    if (HasUnclaimedBlocks(*stream->head) && IsMoreUrgent(stream, best)) best = stream;
+  }
+  return best;
+}
+
+void Engine::TakeFromReady(Stream* stream) {
+  ready_.erase(std::find(ready_.begin(), ready_.end(), stream));
+  NoteMostUrgent();
+}
+
+void Engine::NoteMostUrgent() {
+  const Stream* best = BestReady(/*host=*/false);
+  most_urgent_.store(best == nullptr ? std::numeric_limits<int>::max() : best->head->priority,
+                     std::memory_order_relaxed);
 }
 
 bool Engine::HasWork() const {
-  if (running_ >= cores_) return false;
-  for (const Stream* stream : active_) {
-    if (HasUnclaimedBlocks(*stream->head)) return true;
-  }
-  for (const Stream* stream : ready_) {
-    if (stream->head->kind != OpKind::kHostFunction && Wanted(*stream)) return true;
-  }
-  return false;
+  return running_ < cores_ && (BestActive() != nullptr || BestReady(/*host=*/false) != nullptr);
 }
 
 bool Engine::RunSomething(Lock& lock) {
   if (paused_.load(std::memory_order_relaxed) || running_ >= cores_) return false;
-  for (Stream* stream : active_) {
-    if (!HasUnclaimedBlocks(*stream->head)) continue;
-    RunLaunch(lock, *stream);
+  Stream* active = BestActive();
+  Stream* ready = BestReady(/*host=*/false);
+  if (active != nullptr && (ready == nullptr || !IsMoreUrgent(ready, active))) {
+    RunLaunch(lock, *active);
     return true;
   }
-  Stream* stream = TakeReady(/*host=*/false);
-  if (stream == nullptr) return false;
-  RunHead(lock, *stream);
+  if (ready == nullptr) return false;
+  TakeFromReady(ready);
+  RunHead(lock, *ready);
   return true;
 }
 
@@ -99,11 +110,11 @@ Stream* Engine::Help(Lock& lock, Stream& stream) {
       case StreamState::kReady:
         if (one->head->kind == OpKind::kHostFunction) {
           if (host_thread_) return one;
-          ready_.erase(std::find(ready_.begin(), ready_.end(), one));
+          TakeFromReady(one);
           RunHostFunction(lock, *one);
           return nullptr;
         }
-        ready_.erase(std::find(ready_.begin(), ready_.end(), one));
+        TakeFromReady(one);
         RunHead(lock, *one);
         return nullptr;
       case StreamState::kRunning:
@@ -141,14 +152,13 @@ void Engine::RunHead(Lock& lock, Stream& stream) {
       }
       break;
     case OpKind::kLaunch:
+    case OpKind::kSequence:
       if (!healthy) break;
-      active_.push_back(&stream);
-      op->runners = 0;
-      if (op->blocks > op->chunk && !op->tiny) {
-        uint64_t others = std::min<uint64_t>((op->blocks - 1) / op->chunk, static_cast<uint64_t>(cores_ - 1));
-        WakePool(static_cast<int>(others));
-      }
-      RunLaunch(lock, stream);
+      StartLaunch(lock, stream);
+      return;
+    case OpKind::kGraph:
+      if (!healthy) break;
+      StartGraph(stream);
       return;
     case OpKind::kCopy:
     case OpKind::kFill:
@@ -165,7 +175,25 @@ void Engine::RunHead(Lock& lock, Stream& stream) {
   Complete(stream);
 }
 
+// Whether an op of a graph may touch a range now: memory of ours may have been freed since it was captured. What is
+// not ours is the caller's word, as for every copy.
+static bool IsThere(const std::byte* address, size_t bytes) {
+  const Arena& arena = Runtime::Get().arena;
+  return !arena.Reserved(reinterpret_cast<uintptr_t>(address)) ||
+         arena.Find(reinterpret_cast<uintptr_t>(address), bytes).has_value();
+}
+
 void Engine::RunAlone(Op* op) {
+  if (op->in_graph && op->kind != OpKind::kNothing) {
+    const size_t bytes = op->count * op->width;
+    if (!IsThere(op->to, bytes) || (op->kind == OpKind::kCopy && !IsThere(op->from, bytes))) {
+      LogWarning(
+          "cpu device: a copy or fill of a graph uses memory that has been freed; every later call on its "
+          "context fails");
+      op->error.store(CUDA_ERROR_ILLEGAL_ADDRESS, std::memory_order_relaxed);
+      return;
+    }
+  }
   switch (op->kind) {
     case OpKind::kCopy:
       std::memmove(op->to, op->from, op->count);  // A device-to-device copy may overlap.
@@ -181,46 +209,97 @@ void Engine::RunAlone(Op* op) {
   }
 }
 
+void Engine::StartLaunch(Lock& lock, Stream& stream) {
+  Op* op = stream.head;
+  active_.push_back(&stream);
+  op->runners = 0;
+  if (op->cooperative) {
+    if (!StartCooperative(stream)) {
+      op->error.store(CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, std::memory_order_relaxed);
+      op->next_block.store(op->blocks, std::memory_order_relaxed);
+    }
+  } else if (op->kind == OpKind::kLaunch && op->blocks > op->chunk && !op->tiny) {
+    uint64_t others = std::min<uint64_t>((op->blocks - 1) / op->chunk, static_cast<uint64_t>(cores_ - 1));
+    WakePool(static_cast<int>(others));
+  }
+  RunLaunch(lock, stream);
+}
+
 void Engine::RunLaunch(Lock& lock, Stream& stream) {
   Op* op = stream.head;
   std::byte* shared = nullptr;
   ++op->runners;
   ++running_;
-  if (op->function->kernel->shared_bytes + op->launch.dynamic_shared_bytes > 0) {
+  if (op->kind == OpKind::kSequence || op->function->kernel->shared_bytes + op->launch.dynamic_shared_bytes > 0) {
     if (shared_memory_.empty()) {
-      shared = static_cast<std::byte*>(std::aligned_alloc(128, kMaxSharedBytes));
+      shared = static_cast<std::byte*>(std::aligned_alloc(kSharedAlignment, kMaxSharedBytes));
     } else {
       shared = shared_memory_.back();
       shared_memory_.pop_back();
     }
+    if (shared == nullptr) {
+      LogWarning(absl::StrCat("cpu device: no memory for the ", kMaxSharedBytes, " bytes of a block's shared memory"));
+      op->error.store(CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, std::memory_order_relaxed);
+      op->next_block.store(op->blocks, std::memory_order_relaxed);
+    }
   }
   lock.unlock();
-  RunChunks(op, shared);
+  if (op->kind == OpKind::kSequence) {
+    RunSequence(op, shared);
+  } else {
+    RunChunks(op, shared);
+  }
   lock.lock();
   if (shared != nullptr) shared_memory_.push_back(shared);
   LeaveWork();
-  if (--op->runners > 0 || HasUnclaimedBlocks(*op)) return;  // The latter when paused for a fork.
+  if (--op->runners > 0 || HasUnclaimedBlocks(*op)) return;  // The latter when paused for a fork or left for another.
   active_.erase(std::find(active_.begin(), active_.end(), &stream));
   Complete(stream);
 }
 
+// Runs blocks of a launch. `shared` may be null if the kernel needs none.
+static CUresult RunBlocks(Op& op, uint64_t first, uint64_t last, std::byte* shared) {
+  Fault fault = RunBlocksGuarded(op.function->kernel->run, &op.launch, first, last, shared);
+  if (fault.result == CUDA_SUCCESS && std::atomic_ref(op.launch.trapped).load(std::memory_order_relaxed) != 0) {
+    fault.result = CUDA_ERROR_LAUNCH_FAILED;
+  }
+  if (fault.result == CUDA_SUCCESS) return CUDA_SUCCESS;
+  CUresult none = CUDA_SUCCESS;
+  if (op.error.compare_exchange_strong(none, fault.result)) LogFault(op, fault, first, last);
+  return fault.result;
+}
+
 void Engine::RunChunks(Op* op, std::byte* shared) {
-  CpuRunBlocks run = op->function->kernel->run;
-  CpuLaunch* launch = &op->launch;
   while (!paused_.load(std::memory_order_relaxed)) {
+    // A waiting thread stays: it must not look for other work than what it waits for.
+    if (most_urgent_.load(std::memory_order_relaxed) < op->priority && IsPoolThread() && !op->cooperative) return;
     uint64_t first = op->next_block.fetch_add(op->chunk, std::memory_order_relaxed);
     if (first >= op->blocks) return;
-    uint64_t last = std::min(op->blocks, first + op->chunk);
-    Fault fault = RunBlocksGuarded(run, launch, first, last, shared);
-    if (fault.result == CUDA_SUCCESS && std::atomic_ref(launch->trapped).load(std::memory_order_relaxed) != 0) {
-      fault.result = CUDA_ERROR_LAUNCH_FAILED;
-    }
-    if (fault.result == CUDA_SUCCESS) continue;
+    if (RunBlocks(*op, first, std::min(op->blocks, first + op->chunk), shared) == CUDA_SUCCESS) continue;
     op->next_block.store(op->blocks, std::memory_order_relaxed);  // Nobody takes more.
-    CUresult none = CUDA_SUCCESS;
-    if (op->error.compare_exchange_strong(none, fault.result)) LogFault(*op, fault, first, last);
     return;
   }
+}
+
+void Engine::RunSequence(Op* op, std::byte* shared) {
+  uint64_t next = op->next_block.load(std::memory_order_relaxed);
+  for (; next < op->blocks && !paused_.load(std::memory_order_relaxed); ++next) {
+    Op& one = *op->sequence[next];
+    one.error.store(CUDA_SUCCESS, std::memory_order_relaxed);
+    if (one.kind == OpKind::kLaunch) {
+      one.launch.trapped = 0;
+      one.launch.grid_id = op->launch.grid_id + next;
+      RunBlocks(one, 0, one.blocks, shared);
+    } else {
+      RunAlone(&one);
+    }
+    CUresult error = one.error.load(std::memory_order_relaxed);
+    if (error == CUDA_SUCCESS) continue;
+    op->error.store(error, std::memory_order_relaxed);
+    next = op->blocks;
+    break;
+  }
+  op->next_block.store(next, std::memory_order_relaxed);
 }
 
 // A thread comes out of work. One that waits for something may go on to leave, so others are told of what is left.

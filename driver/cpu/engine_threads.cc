@@ -25,7 +25,7 @@ thread_local bool is_pool_thread = false;
 
 bool Engine::IsPoolThread() { return is_pool_thread; }
 
-bool Engine::StartThread(void* (*body)(void*)) {
+bool Engine::StartThread(void* (*body)(void*), void* argument) {
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
@@ -36,7 +36,7 @@ bool Engine::StartThread(void* (*body)(void*)) {
   for (int signal : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT}) sigdelset(&all, signal);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   pthread_t thread;
-  int failed = pthread_create(&thread, &attributes, body, this);
+  int failed = pthread_create(&thread, &attributes, body, argument);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   pthread_attr_destroy(&attributes);
   return failed == 0;
@@ -47,7 +47,7 @@ void Engine::WakePool(int count) {
   int asleep = pool_waiters_.sleepers();
   for (int i = 0; i < std::min(count, asleep); ++i) pool_waiters_.NotifyOne();
   for (int i = asleep; i < count && pool_threads_ < cores_ && threads_allowed_; ++i) {
-    if (!StartThread(PoolThread)) return;  // Those that wait or ask do the work, then.
+    if (!StartThread(PoolThread, this)) return;  // Those that wait or ask do the work, then.
     ++pool_threads_;
   }
 }
@@ -56,7 +56,7 @@ void Engine::WakeHostThread() {
   if (host_thread_) {
     host_waiters_.NotifyOne();
   } else if (threads_allowed_) {
-    host_thread_ = StartThread(HostFunctionThread);
+    host_thread_ = StartThread(HostFunctionThread, this);
   }
 }
 
@@ -81,13 +81,36 @@ void* Engine::HostFunctionThread(void* engine) {
   Lock lock(self.mutex_);
   uint64_t forks = self.forks_;
   while (forks == self.forks_) {  // In a child forked by a host function this thread's work is over.
-    Stream* stream = self.paused_.load(std::memory_order_relaxed) ? nullptr : self.TakeReady(/*host=*/true);
+    Stream* stream = self.paused_.load(std::memory_order_relaxed) ? nullptr : self.BestReady(/*host=*/true);
     if (stream != nullptr) {
+      self.TakeFromReady(stream);
       self.RunHostFunction(lock, *stream);
     } else {
       self.host_waiters_.Wait(lock);
     }
   }
+  return nullptr;
+}
+
+// "The kernel is launched with all of its blocks resident": a block may wait for any other, so each has a thread,
+// however few cores there are. The caller's is one of them.
+bool Engine::StartCooperative(Stream& stream) {
+  for (uint64_t started = 1; started < stream.head->blocks; ++started) {
+    auto argument = std::make_unique<std::shared_ptr<Stream>>(stream.shared_from_this());
+    if (!threads_allowed_ || !StartThread(CooperativeThread, argument.get())) return false;
+    argument.release();
+  }
+  return true;
+}
+
+void* Engine::CooperativeThread(void* argument) {
+  is_pool_thread = true;
+  std::unique_ptr<std::shared_ptr<Stream>> stream(static_cast<std::shared_ptr<Stream>*>(argument));
+  Engine& self = Get();
+  Lock lock(self.mutex_);
+  // Other threads may have been faster: then the launch is over, or has no block to give.
+  const auto active = std::find(self.active_.begin(), self.active_.end(), stream->get());
+  if (active != self.active_.end() && (*active)->head->cooperative) self.RunLaunch(lock, **stream);
   return nullptr;
 }
 
@@ -120,7 +143,8 @@ void Engine::AfterForkInChild() {
       if (stream->state != StreamState::kRunning) continue;
       // Paused between two chunks: goes on here. Everything else was in the hands of a thread that this process does
       // not have: a host function is the parent's, and half a kernel is a failure.
-      bool paused = stream->head->kind == OpKind::kLaunch && stream->head->runners == 0;
+      OpKind kind = stream->head->kind;
+      bool paused = (kind == OpKind::kLaunch || kind == OpKind::kSequence) && stream->head->runners == 0;
       if (!paused) lost.push_back(stream.get());
     }
   }

@@ -21,6 +21,9 @@ inline constexpr size_t kLocalBytesPerThread = 512 << 10;
 inline constexpr int kRegisters = 65536;  // A block and a multiprocessor.
 // Nominal: a CPU's clock varies.
 inline constexpr int kClockKilohertz = 1'000'000;
+// cuCtxGetStreamPriorityRange on GPUs since Volta. A lower number is served first.
+inline constexpr int kGreatestPriority = -5;
+inline constexpr int kLeastPriority = 0;
 inline constexpr size_t kMaxParameterBytes = 32764;  // From PTX ISA 8.1 on.
 inline constexpr size_t kMaxParameterBytesBefore81 = 4096;
 

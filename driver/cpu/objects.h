@@ -2,7 +2,7 @@
 //
 // Ownership: the handle tables hold contexts, streams, events, modules and functions; whatever is in use holds them
 // too, so that destroying a handle never pulls an object from under queued work. Fields marked "engine" are guarded by
-// the engine's mutex (driver/cpu/engine.h).
+// the engine's mutex (driver/cpu/engine.h), those marked "captures" by that of driver/cpu/capture.h.
 #ifndef SLIPWAY_DRIVER_CPU_OBJECTS_H_
 #define SLIPWAY_DRIVER_CPU_OBJECTS_H_
 
@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,7 @@
 
 namespace slipway::cpu {
 
+struct Capture;
 struct Op;
 struct Stream;
 
@@ -30,6 +32,9 @@ struct Context {
   CUcontext handle = nullptr;
   // The first fault, which every later call on the context answers with; CUDA_SUCCESS while all is well.
   std::atomic<CUresult> sticky{CUDA_SUCCESS};
+
+  std::mutex peers_mutex;
+  std::set<CUcontext> peers;  // Those whose memory it was given access to.
 
   // Engine. Streams with a live handle, the default ones, and destroyed ones that still have work.
   std::vector<std::shared_ptr<Stream>> streams;
@@ -52,6 +57,13 @@ struct Stream : std::enable_shared_from_this<Stream> {
   bool is_legacy = false;
   int priority = 0;
 
+  // Whether `capture` is set, to be read without a lock.
+  std::atomic<bool> capturing{false};
+  // Captures (driver/cpu/capture.h). What is queued becomes nodes of its graph, after those that `captured` holds.
+  std::shared_ptr<Capture> capture;
+  std::vector<uint32_t> captured;
+  std::vector<CUgraphNode> captured_handles;  // What StreamGetCaptureInfo pointed its last caller to.
+
   // Engine.
   StreamState state = StreamState::kIdle;
   Op* head = nullptr;
@@ -67,6 +79,12 @@ struct Event {
   std::shared_ptr<Context> context;
   bool timing = true;
 
+  // Whether it was last recorded in a capture, `capture` then: to be read without a lock.
+  std::atomic<bool> is_captured{false};
+  // Captures.
+  std::shared_ptr<Capture> capture;
+  std::vector<uint32_t> captured;  // The nodes that it stands for.
+
   // Engine. The last record: a position in a stream. No stream: never recorded, which counts as done.
   std::shared_ptr<Stream> stream;
   uint64_t position = 0;
@@ -77,7 +95,8 @@ struct Module {
   std::shared_ptr<Context> context;
   std::string ptx;  // As loaded.
   std::unique_ptr<Program> program;
-  std::byte* globals = nullptr;  // From the arena.
+  std::byte* globals = nullptr;       // From the arena.
+  std::atomic<bool> unloaded{false};  // A graph may still hold it, but not launch it.
 
   std::mutex mutex;
   absl::flat_hash_map<std::string, CUfunction> functions;  // Each kernel has one handle, however often it is asked for.

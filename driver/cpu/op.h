@@ -35,7 +35,8 @@ class ReusableBuffer {
   size_t capacity_ = 0;
 };
 
-enum class OpKind : uint8_t { kNothing, kLaunch, kCopy, kFill, kRecord, kHostFunction, kFree };
+// kGraph: a launch of an executable graph. kSequence: a chain of small ops of a graph, which one thread runs.
+enum class OpKind : uint8_t { kNothing, kLaunch, kCopy, kFill, kRecord, kHostFunction, kFree, kGraph, kSequence };
 
 // A position of a stream that must be reached first.
 struct Dependency {
@@ -43,9 +44,15 @@ struct Dependency {
   uint64_t position = 0;
 };
 
-// Made by Engine::NewOp, filled in by the entry point, consumed by Engine::Enqueue, recycled when done.
+struct GraphPlan;
+
+// Made by Engine::NewOp, filled in by the entry point, consumed by Engine::Enqueue, recycled when done. Those of graphs
+// belong to their graph and run again and again, one run at a time.
 struct Op {
   OpKind kind = OpKind::kNothing;
+  bool in_graph = false;
+  bool has_priority = false;  // Of its own; else it takes its stream's.
+  int priority = 0;           // The lower runs first.
   uint64_t position = 0;
   std::vector<Dependency> dependencies;
   Op* next = nullptr;
@@ -53,11 +60,12 @@ struct Op {
   // kLaunch.
   std::shared_ptr<Function> function;
   CpuLaunch launch;
-  ReusableBuffer buffer;  // Parameters; for kCopy, the staged source.
-  uint64_t blocks = 0;
+  bool cooperative = false;
+  ReusableBuffer buffer;                      // Parameters; for kCopy, the staged source.
+  uint64_t blocks = 0;                        // kSequence: its ops.
   uint64_t chunk = 1;                         // Blocks that a thread takes at a time.
   std::atomic<uint64_t> next_block{0};        // The first that nobody has taken.
-  bool tiny = false;                          // Not worth waking a thread for.
+  bool tiny = false;                          // IsTiny().
   int runners = 0;                            // Engine. Threads inside it.
   std::atomic<CUresult> error{CUDA_SUCCESS};  // The first failure of a block.
 
@@ -68,10 +76,21 @@ struct Op {
   uint32_t value = 0;
   uint32_t width = 1;
 
+  std::shared_ptr<GraphPlan> plan;            // kGraph.
+  std::vector<std::shared_ptr<Op>> sequence;  // kSequence.
+
   std::shared_ptr<Event> event;  // kRecord.
   CUhostFn host_function = nullptr;
   void* user_data = nullptr;
 };
+
+// Whether it is not worth waking a thread for.
+bool IsTiny(const Op& op);
+// Whether only pool threads, whose stacks are large, may run it: a waiting thread is the application's, and its stack
+// may be small.
+bool NeedsALargeStack(const Op& op);
+// A copy of what an op does, with nothing of a run, for a graph.
+std::shared_ptr<Op> CopyForGraph(const Op& op);
 
 }  // namespace slipway::cpu
 

@@ -15,17 +15,24 @@ void BeforeFork() {
   Runtime& runtime = Runtime::Get();
   runtime.load_gate.LockForFork();
   for (PrimaryContext& primary : runtime.primary) primary.mutex.lock();
+  runtime.captures.mutex().lock();
   Engine::Get().BeforeFork();
   runtime.contexts.mutex_for_fork().lock();
   runtime.modules.mutex_for_fork().lock();
   runtime.functions.mutex_for_fork().lock();
   runtime.streams.mutex_for_fork().lock();
   runtime.events.mutex_for_fork().lock();
+  runtime.graphs.mutex_for_fork().lock();
+  runtime.graph_nodes.mutex_for_fork().lock();
+  runtime.graph_execs.mutex_for_fork().lock();
   runtime.arena.mutex_for_fork().lock();
 }
 
 void UnlockTables(Runtime& runtime) {
   runtime.arena.mutex_for_fork().unlock();
+  runtime.graph_execs.mutex_for_fork().unlock();
+  runtime.graph_nodes.mutex_for_fork().unlock();
+  runtime.graphs.mutex_for_fork().unlock();
   runtime.events.mutex_for_fork().unlock();
   runtime.streams.mutex_for_fork().unlock();
   runtime.functions.mutex_for_fork().unlock();
@@ -34,6 +41,7 @@ void UnlockTables(Runtime& runtime) {
 }
 
 void UnlockOuter(Runtime& runtime) {
+  runtime.captures.mutex().unlock();
   for (PrimaryContext& primary : runtime.primary) primary.mutex.unlock();
   runtime.load_gate.UnlockAfterFork();
 }

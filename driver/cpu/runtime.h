@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "driver/cpu/arena.h"
+#include "driver/cpu/capture.h"
 #include "driver/cpu/engine.h"
 #include "driver/cpu/handle_table.h"
 #include "driver/cpu/objects.h"
@@ -47,17 +48,21 @@ class LoadGate {
 
 // Made by the first Init, never destroyed: threads may use it after main has returned.
 //
-// Locks are taken in the order of the members, the engine's between `primary` and the tables, and never two of one
+// Locks are taken in the order of the members, the engine's between `captures` and the tables, and never two of one
 // kind.
 struct Runtime {
   const Settings& settings;
   LoadGate load_gate;
   std::vector<PrimaryContext> primary;  // By device.
+  Captures captures;
   HandleTable<Context, CUcontext, 1> contexts;
   HandleTable<Module, CUmodule, 2> modules;
   HandleTable<Function, CUfunction, 3> functions;
   HandleTable<Stream, CUstream, 4> streams;
   HandleTable<Event, CUevent, 5> events;
+  HandleTable<Graph, CUgraph, 6> graphs;
+  HandleTable<GraphNode, CUgraphNode, 7> graph_nodes;
+  HandleTable<GraphExec, CUgraphExec, 8> graph_execs;
   Arena arena;
 
   static Runtime& Get();

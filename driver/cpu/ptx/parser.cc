@@ -492,7 +492,9 @@ class Parser {
     Operand operand;
     if (Accept("!")) {
       SLIPWAY_ASSIGN_OR_RETURN(operand, ParseOperand(function, depth + 1));
-      if (operand.kind != Operand::Kind::kRegister) return Error("'!' before something that is no predicate register");
+      if (operand.kind != Operand::Kind::kRegister || !function.variables[operand.variable].type.is_predicate()) {
+        return Error("'!' before something that is no predicate register");
+      }
       operand.negated = !operand.negated;
       return operand;
     }

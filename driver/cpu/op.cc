@@ -1,0 +1,61 @@
+#include "driver/cpu/op.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace slipway::cpu {
+namespace {
+
+// Work up to this size does not wake a pool thread by itself: the wake-up would cost more than the work.
+constexpr uint64_t kTinyThreads = 8192;
+constexpr size_t kTinyBytes = 64 << 10;
+// What an application's thread surely has left.
+constexpr size_t kStackAnywhere = 16 << 10;
+
+}  // namespace
+
+bool IsTiny(const Op& op) {
+  switch (op.kind) {
+    case OpKind::kLaunch:
+      return op.blocks <= kTinyThreads &&
+             op.blocks * op.launch.block[0] * op.launch.block[1] * op.launch.block[2] <= kTinyThreads;
+    case OpKind::kCopy:
+    case OpKind::kFill:
+      return op.count * op.width <= kTinyBytes;
+    default:
+      return true;
+  }
+}
+
+bool NeedsALargeStack(const Op& op) {
+  return op.kind == OpKind::kLaunch && op.function->kernel->stack_bytes > kStackAnywhere;
+}
+
+std::shared_ptr<Op> CopyForGraph(const Op& op) {
+  auto copy = std::make_shared<Op>();
+  copy->kind = op.kind;
+  copy->in_graph = true;
+  copy->has_priority = op.has_priority;
+  copy->priority = op.priority;
+  copy->function = op.function;
+  copy->launch = op.launch;
+  copy->cooperative = op.cooperative;
+  copy->blocks = op.blocks;
+  copy->chunk = op.chunk;
+  copy->to = op.to;
+  copy->from = op.from;
+  copy->count = op.count;
+  copy->value = op.value;
+  copy->width = op.width;
+  copy->host_function = op.host_function;
+  copy->user_data = op.user_data;
+  if (op.kind == OpKind::kLaunch) {
+    const size_t bytes = op.function->kernel->params_bytes;
+    std::byte* params = copy->buffer.Reserve(std::max<size_t>(bytes, 16));
+    if (bytes != 0) std::memcpy(params, op.launch.params, bytes);
+    copy->launch.params = params;
+  }
+  return copy;
+}
+
+}  // namespace slipway::cpu
