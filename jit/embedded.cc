@@ -1,7 +1,6 @@
 // Tracing of embedded kernels: every operation of Var, ArrayVar, If, For, ... ends here and goes on to an ir::Builder.
 #include <algorithm>
 #include <atomic>
-#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,6 +18,7 @@
 #include "jit/fold.h"
 #include "jit/ir.h"
 #include "jit/semantics.h"
+#include "jit/trace_state.h"
 #include "slipway/embedded/trace.h"
 
 namespace slipway::internal {
@@ -50,6 +50,14 @@ class Traced final : public TracedKernel {
   ir::Kernel kernel_;
 };
 
+// Arrays that no instruction writes are read-only: launches then take views of const elements for them.
+void InferReadOnly(ir::Kernel& kernel) {
+  for (ParamSpec& param : kernel.params) param.read_only = param.kind == ParamKind::kArray;
+  for (const ir::Inst& inst : kernel.insts) {
+    if (inst.op == ir::Op::kStore || inst.op == ir::Op::kAtomicAdd) kernel.params[inst.imm].read_only = false;
+  }
+}
+
 // Numbers each trace, so that values of one are not taken for values of another. 0 is no trace.
 uint32_t NextSerial() {
   static std::atomic<uint32_t> next{1};
@@ -60,43 +68,36 @@ uint32_t NextSerial() {
 
 }  // namespace
 
-struct TraceScope::State {
-  explicit State(const std::string& kernel_name) : name(kernel_name), builder(kernel_name) {}
-  std::string name;
-  uint32_t serial = NextSerial();
-  ir::Builder builder;
+TraceScope::State::State(const std::string& kernel_name)
+    : name(kernel_name), serial(NextSerial()), builder(kernel_name) {}
 
-  // The id of a reference, or kNone, with an error, if it is not of this trace.
-  uint32_t Resolve(TraceRef ref) {
-    if (ref.trace == serial) return ref.id;
-    if (builder.status().ok()) {
-      builder.Fail(absl::InvalidArgumentError(absl::StrCat(
-          "kernel '", name, "': ",
-          ref.trace == 0 ? "a Var that holds nothing is used: it was moved from, or made outside of any kernel"
-                         : "a Var, Expr or ArrayVar of another kernel is used; values belong to the kernel whose "
-                           "function made them")));
-    }
-    return ir::kNone;
+uint32_t TraceScope::State::Resolve(TraceRef ref) {
+  if (ref.trace == serial) return ref.id;
+  if (builder.status().ok()) {
+    Fail(ref.trace == 0 ? "a Var that holds nothing is used: it was moved from, or made outside of any kernel"
+                        : "a Var, Expr or ArrayVar of another kernel is used; values belong to the kernel whose "
+                          "function made them");
   }
-  ir::ValueId Value(const Operand& operand) {
-    switch (operand.kind) {
-      case Operand::kValue:
-        return Resolve(operand.ref);
-      case Operand::kInt64:
-        return builder.Literal(static_cast<int64_t>(operand.bits));
-      case Operand::kUInt64:
-        return builder.Literal(operand.bits);
-      case Operand::kFloat64:
-        return builder.Literal(operand.real);
-      case Operand::kBool:
-        return builder.Literal(operand.bits != 0);
-      case Operand::kBits:
-        return builder.Constant(operand.type, operand.bits);
-    }
-    return ir::kNone;
+  return ir::kNone;
+}
+
+ir::ValueId TraceScope::State::Value(const Operand& operand) {
+  switch (operand.kind) {
+    case Operand::kValue:
+      return Resolve(operand.ref);
+    case Operand::kInt64:
+      return builder.Literal(static_cast<int64_t>(operand.bits));
+    case Operand::kUInt64:
+      return builder.Literal(operand.bits);
+    case Operand::kFloat64:
+      return builder.Literal(operand.real);
+    case Operand::kBool:
+      return builder.Literal(operand.bits != 0);
+    case Operand::kBits:
+      return builder.Constant(operand.type, operand.bits);
   }
-  TraceRef Ref(uint32_t id) const { return builder.status().ok() ? TraceRef{id, serial} : TraceRef{}; }
-};
+  return ir::kNone;
+}
 
 namespace {
 
@@ -104,25 +105,22 @@ thread_local TraceScope::State* current = nullptr;
 
 }  // namespace
 
-TraceScope::TraceScope(std::string name, Signature params, std::initializer_list<const char*> names)
+TraceScope::TraceScope(std::string name, Signature params, const std::vector<std::string>& given)
     : state_(std::make_unique<State>(name)), outer_(current) {
   if (outer_ != nullptr) {
     state_->builder.Fail(absl::FailedPreconditionError(
         absl::StrCat("kernel '", name, "' is made inside the function of kernel '", outer_->name,
                      "'; make it before, and launch the two one after the other")));
   }
-  const std::vector<std::string> given(names.begin(), names.end());
   if (!given.empty() && given.size() != params.size()) {
-    state_->builder.Fail(absl::InvalidArgumentError(absl::StrCat("kernel '", name, "': the number of names (",
-                                                                 given.size(), ") is not that of its parameters (",
-                                                                 params.size(), "); name each, in order, or none")));
+    state_->Fail("the number of names (", given.size(), ") is not that of its parameters (", params.size(),
+                 "); name each, in order, or none");
   }
   for (size_t i = 0; i < params.size(); ++i) {
     ParamSpec& param = params[i];
     param.name = i < given.size() ? given[i] : absl::StrCat("arg", i);
     if (std::count(given.begin(), given.end(), param.name) > 1) {
-      state_->builder.Fail(absl::InvalidArgumentError(
-          absl::StrCat("kernel '", name, "': two parameters are called '", param.name, "'; give each its own name")));
+      state_->Fail("two parameters are called '", param.name, "'; give each its own name");
     }
     if (param.kind == ParamKind::kArray) {
       state_->builder.AddArray(std::move(param));
@@ -134,15 +132,13 @@ TraceScope::TraceScope(std::string name, Signature params, std::initializer_list
 }
 TraceScope::~TraceScope() { current = outer_; }
 bool TraceScope::ok() const { return state_->builder.status().ok(); }
-std::shared_ptr<const TracedKernel> TraceScope::Finish() {
+std::shared_ptr<const TracedKernel> TraceScope::Finish(bool infer_read_only) {
   absl::StatusOr<ir::Kernel> kernel = std::move(state_->builder).Finish();
+  if (kernel.ok() && infer_read_only) InferReadOnly(*kernel);
   return std::make_shared<Traced>(state_->name, std::move(kernel));
 }
 
-namespace {
-
-// The kernel that this thread traces, or nullptr.
-TraceScope::State* Current() {
+TraceScope::State* CurrentTrace() {
   if (current == nullptr) {
     static const bool said = [] {
       LogWarning("an operation on Var, Expr or ArrayVar outside of a kernel's function does nothing");
@@ -153,94 +149,105 @@ TraceScope::State* Current() {
   return current;
 }
 
-}  // namespace
-
 TraceRef Apply(const char* op, Operands operands, DType type) {
-  TraceScope::State* trace = Current();
+  TraceScope::State* trace = CurrentTrace();
   if (trace == nullptr) return {};
   ir::Op found;
-  SLIPWAY_CHECK(ir::OpFromName(op, &found), "embedded/var.h names an operator that is not in the semantics table");
+  SLIPWAY_CHECK(ir::OpFromName(op, &found),
+                "embedded/operators.h names an operator that is not in the semantics table");
   ir::ValueId values[3];
   size_t count = 0;
   for (const Operand& operand : operands) values[count++] = trace->Value(operand);
   const ir::ValueId result = trace->builder.Apply(found, absl::MakeConstSpan(values, count));
   if (!trace->builder.status().ok()) return {};
-  SLIPWAY_CHECK(trace->builder.TypeOf(result) == type, "C++ and the semantics table disagree on the type of a result");
+  SLIPWAY_CHECK(type == DType::kVoid || trace->builder.TypeOf(result) == type,
+                "C++ and the semantics table disagree on the type of a result");
   return trace->Ref(result);
 }
 
 TraceRef CastTo(DType type, const Operand& value) {
-  TraceScope::State* trace = Current();
+  TraceScope::State* trace = CurrentTrace();
   if (trace == nullptr) return {};
   return trace->Ref(trace->builder.Cast(type, trace->Value(value)));
 }
 
 TraceRef NewVariable(DType type, const Operand& value) {
-  TraceScope::State* trace = Current();
+  TraceScope::State* trace = CurrentTrace();
   if (trace == nullptr) return {};
   return trace->Ref(trace->builder.NewVar("", type, trace->Value(value)));
 }
 TraceRef ReadVariable(TraceRef variable) {
-  TraceScope::State* trace = Current();
+  TraceScope::State* trace = CurrentTrace();
   if (trace == nullptr) return {};
   return trace->Ref(trace->builder.Read(trace->Resolve(variable)));
 }
 void WriteVariable(TraceRef variable, const Operand& value) {
-  TraceScope::State* trace = Current();
+  TraceScope::State* trace = CurrentTrace();
   if (trace == nullptr) return;
   trace->builder.Write(trace->Resolve(variable), trace->Value(value));
 }
 
 TraceRef ScalarParam(uint32_t param) {
-  TraceScope::State* trace = Current();
+  TraceScope::State* trace = CurrentTrace();
   return trace == nullptr ? TraceRef{} : trace->Ref(trace->builder.Scalar(param));
 }
 TraceRef ArrayParam(uint32_t param) {
-  TraceScope::State* trace = Current();
+  TraceScope::State* trace = CurrentTrace();
   return trace == nullptr ? TraceRef{} : trace->Ref(param);
 }
 
 namespace {
-std::vector<ir::ValueId> Indices(TraceScope::State* trace, const TraceRef* indices, int count) {
+std::vector<ir::ValueId> Resolved(TraceScope::State* trace, const Indices& indices) {
   std::vector<ir::ValueId> values;
-  for (int i = 0; i < count; ++i) values.push_back(trace->Resolve(indices[i]));
+  for (int i = 0; i < indices.count; ++i) values.push_back(trace->Resolve(indices.at[i]));
   return values;
 }
 }  // namespace
 
-TraceRef LoadElement(TraceRef array, const TraceRef* indices, int count) {
-  TraceScope::State* trace = Current();
+TraceRef LoadElement(TraceRef array, const Indices& indices) {
+  TraceScope::State* trace = CurrentTrace();
   if (trace == nullptr) return {};
   const uint32_t param = trace->Resolve(array);
-  return trace->Ref(trace->builder.Load(param, Indices(trace, indices, count)));
+  return trace->Ref(trace->builder.Load(param, Resolved(trace, indices)));
 }
-void StoreElement(TraceRef array, const TraceRef* indices, int count, const Operand& value) {
-  TraceScope::State* trace = Current();
+void StoreElement(TraceRef array, const Indices& indices, const Operand& value) {
+  TraceScope::State* trace = CurrentTrace();
   if (trace == nullptr) return;
   const uint32_t param = trace->Resolve(array);
-  trace->builder.Store(param, Indices(trace, indices, count), trace->Value(value));
+  trace->builder.Store(param, Resolved(trace, indices), trace->Value(value));
 }
-TraceRef AtomicAddElement(TraceRef array, const TraceRef* indices, int count, const Operand& value) {
-  TraceScope::State* trace = Current();
+TraceRef AtomicAddElement(TraceRef array, const Indices& indices, const Operand& value) {
+  TraceScope::State* trace = CurrentTrace();
   if (trace == nullptr) return {};
   const uint32_t param = trace->Resolve(array);
-  return trace->Ref(trace->builder.AtomicAdd(param, Indices(trace, indices, count), trace->Value(value)));
+  return trace->Ref(trace->builder.AtomicAdd(param, Resolved(trace, indices), trace->Value(value)));
 }
-TraceRef IndexValue(const Operand& index) {
-  TraceScope::State* trace = Current();
-  return trace == nullptr ? TraceRef{} : trace->Ref(trace->Value(index));
+TraceRef ValueOf(const Operand& operand) {
+  TraceScope::State* trace = CurrentTrace();
+  return trace == nullptr ? TraceRef{} : trace->Ref(trace->Value(operand));
 }
 TraceRef Extent(TraceRef array, int dimension) {
-  TraceScope::State* trace = Current();
+  TraceScope::State* trace = CurrentTrace();
   return trace == nullptr ? TraceRef{} : trace->Ref(trace->builder.Shape(trace->Resolve(array), dimension));
 }
 
+TraceRef SizeOfArray(TraceRef array) {
+  TraceScope::State* trace = CurrentTrace();
+  if (trace == nullptr) return {};
+  const int rank = ParamOf(array).rank;
+  if (rank == 0) return trace->Ref(trace->builder.Constant(DType::kInt64, 1));
+  const uint32_t param = trace->Resolve(array);
+  ir::ValueId size = trace->builder.Shape(param, 0);
+  for (int d = 1; d < rank; ++d) size = trace->builder.Apply(ir::Op::kMul, {size, trace->builder.Shape(param, d)});
+  return trace->Ref(size);
+}
+
 TraceRef GlobalIndexValue() {
-  TraceScope::State* trace = Current();
+  TraceScope::State* trace = CurrentTrace();
   return trace == nullptr ? TraceRef{} : trace->Ref(trace->builder.GlobalIndex(DType::kInt64));
 }
 TraceRef SpecialValue(const char* name, int dimension) {
-  TraceScope::State* trace = Current();
+  TraceScope::State* trace = CurrentTrace();
   if (trace == nullptr) return {};
   const std::string wanted = absl::StrCat(name, ".", dimension == 0 ? "x" : dimension == 1 ? "y" : "z");
   for (int i = 0; i < ir::kNumSpecialRegisters && dimension >= 0 && dimension <= 2; ++i) {
@@ -252,35 +259,46 @@ TraceRef SpecialValue(const char* name, int dimension) {
   return {};
 }
 
+TraceRef LoopBound(const Operand& bound) {
+  TraceScope::State* trace = CurrentTrace();
+  if (trace == nullptr) return {};
+  const ir::ValueId value = trace->Value(bound);
+  const DType type = trace->builder.TypeOf(value);
+  if (trace->builder.status().ok() && !IsInteger(type)) {
+    trace->Fail("a bound of a loop is ", std::string(Name(type)), "; an integer is wanted: cast it to int64");
+  }
+  return trace->Ref(trace->builder.Cast(DType::kInt64, value));
+}
+
 void BeginIf(const Operand& condition) {
-  if (TraceScope::State* trace = Current()) trace->builder.BeginIf(trace->Value(condition));
+  if (TraceScope::State* trace = CurrentTrace()) trace->builder.BeginIf(trace->Value(condition));
 }
 void ReopenElse() {
-  if (TraceScope::State* trace = Current()) trace->builder.ReopenElse();
+  if (TraceScope::State* trace = CurrentTrace()) trace->builder.ReopenElse();
 }
 void EndIf() {
-  if (TraceScope::State* trace = Current()) trace->builder.EndIf();
+  if (TraceScope::State* trace = CurrentTrace()) trace->builder.EndIf();
 }
 TraceRef BeginFor(const Operand& begin, const Operand& end, const Operand& step) {
-  TraceScope::State* trace = Current();
+  TraceScope::State* trace = CurrentTrace();
   if (trace == nullptr) return {};
   const ir::ValueId first = trace->Value(begin), last = trace->Value(end), by = trace->Value(step);
   return trace->Ref(trace->builder.BeginFor("", DType::kInt64, first, last, by));
 }
 void EndFor() {
-  if (TraceScope::State* trace = Current()) trace->builder.EndFor();
+  if (TraceScope::State* trace = CurrentTrace()) trace->builder.EndFor();
 }
 void BeginWhile() {
-  if (TraceScope::State* trace = Current()) trace->builder.BeginWhile();
+  if (TraceScope::State* trace = CurrentTrace()) trace->builder.BeginWhile();
 }
 void WhileCondition(const Operand& condition) {
-  if (TraceScope::State* trace = Current()) trace->builder.WhileCondition(trace->Value(condition));
+  if (TraceScope::State* trace = CurrentTrace()) trace->builder.WhileCondition(trace->Value(condition));
 }
 void EndWhile() {
-  if (TraceScope::State* trace = Current()) trace->builder.EndWhile();
+  if (TraceScope::State* trace = CurrentTrace()) trace->builder.EndWhile();
 }
 void ReturnFromKernel() {
-  if (TraceScope::State* trace = Current()) trace->builder.Return();
+  if (TraceScope::State* trace = CurrentTrace()) trace->builder.Return();
 }
 
 }  // namespace slipway::internal

@@ -10,10 +10,10 @@
 #define SLIPWAY_EMBEDDED_ARRAY_VAR_H_
 
 #include <cstdint>
-#include <initializer_list>
 #include <type_traits>
 
 #include "slipway/dtype.h"
+#include "slipway/embedded/operand.h"
 #include "slipway/embedded/trace.h"
 #include "slipway/embedded/var.h"
 #include "slipway/signature.h"
@@ -41,7 +41,7 @@ class ElementRef {
     return Store(internal::ToOperand(value));
   }
 
-  internal::TraceRef Get() const { return internal::LoadElement(array_, indices_, count_); }
+  internal::TraceRef Get() const { return internal::LoadElement(array_, indices_); }
 
  private:
   template <Element U, int N, Layout L>
@@ -49,19 +49,14 @@ class ElementRef {
   template <Element U, StorableIn<U> X>
   requires(!std::is_const_v<U>) friend Expr<U> AtomicAdd(const ElementRef<U>& target, const X& value);
 
-  ElementRef(internal::TraceRef array, std::initializer_list<internal::TraceRef> indices)
-      : array_(array), count_(static_cast<int>(indices.size())) {
-    int i = 0;
-    for (internal::TraceRef index : indices) indices_[i++] = index;
-  }
+  ElementRef(internal::TraceRef array, const internal::Indices& indices) : array_(array), indices_(indices) {}
   const ElementRef& Store(const internal::Operand& value) const {
-    internal::StoreElement(array_, indices_, count_, value);
+    internal::StoreElement(array_, indices_, value);
     return *this;
   }
 
   internal::TraceRef array_;
-  int count_;
-  internal::TraceRef indices_[kMaxRank];
+  internal::Indices indices_;
 };
 
 // Adds to an element as one step that no other thread's add can come between, and returns the element's value from just
@@ -69,8 +64,7 @@ class ElementRef {
 // on the order in which threads come.
 template <Element U, StorableIn<U> X>
 requires(!std::is_const_v<U>) Expr<U> AtomicAdd(const ElementRef<U>& target, const X& value) {
-  return Expr<U>::FromTrace(
-      internal::AtomicAddElement(target.array_, target.indices_, target.count_, internal::ToOperand(value)));
+  return Expr<U>::FromTrace(internal::AtomicAddElement(target.array_, target.indices_, internal::ToOperand(value)));
 }
 
 // An array parameter of element type T (const T: only read) and rank N.
@@ -88,20 +82,12 @@ class ArrayVar {
   template <IndexLike... I>
   requires(sizeof...(I) == N) ElementRef<T>
   operator()(const I&... indices) const {
-    return ElementRef<T>(array_, {internal::IndexValue(internal::ToOperand(indices))...});
+    return ElementRef<T>(array_, {N, {internal::ValueOf(internal::ToOperand(indices))...}});
   }
 
   // The extent of a dimension, and the number of elements.
   Expr<int64_t> shape(int dimension) const { return Expr<int64_t>::FromTrace(internal::Extent(array_, dimension)); }
-  Expr<int64_t> size() const {
-    if constexpr (N == 0) {
-      return Expr<int64_t>(1);
-    } else {
-      internal::TraceRef size = internal::Extent(array_, 0);
-      for (int d = 1; d < N; ++d) size = internal::Apply("*", {size, internal::Extent(array_, d)}, DType::kInt64);
-      return Expr<int64_t>::FromTrace(size);
-    }
-  }
+  Expr<int64_t> size() const { return Expr<int64_t>::FromTrace(internal::SizeOfArray(array_)); }
 
   static ArrayVar FromTrace(internal::TraceRef array) { return ArrayVar(array); }
 

@@ -15,6 +15,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "slipway/embedded/operand.h"
+#include "slipway/embedded/operators.h"
 #include "slipway/embedded/trace.h"
 #include "slipway/embedded/var.h"
 
@@ -51,7 +53,7 @@ struct LoopRange {
 namespace internal {
 template <class X>
 Expr<int64_t> Bound(const X& x) {
-  return Expr<int64_t>::FromTrace(CastTo(DType::kInt64, ToOperand(x)));
+  return Expr<int64_t>::FromTrace(LoopBound(ToOperand(x)));
 }
 }  // namespace internal
 template <IndexLike E>

@@ -16,6 +16,7 @@
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -23,6 +24,7 @@
 #include "slipway/device.h"
 #include "slipway/dispatch.h"
 #include "slipway/embedded/array_var.h"
+#include "slipway/embedded/function_params.h"
 #include "slipway/embedded/trace.h"
 #include "slipway/embedded/var.h"
 #include "slipway/kernel.h"
@@ -54,22 +56,6 @@ struct KernelParam<ArrayVar<T, N, L>> {
   using Launch = ArrayView<T, N, L>;
   static ArrayVar<T, N, L> Make(uint32_t index) { return ArrayVar<T, N, L>::FromTrace(ArrayParam(index)); }
 };
-
-// The parameter types of a function object, function or pointer to function that is not a template.
-template <class F>
-struct FunctionParams : FunctionParams<decltype(&F::operator())> {};
-template <class R, class... P>
-struct FunctionParams<R (*)(P...)> {
-  using Types = std::tuple<std::remove_cvref_t<P>...>;
-};
-template <class R, class C, class... P>
-struct FunctionParams<R (C::*)(P...)> : FunctionParams<R (*)(P...)> {};
-template <class R, class C, class... P>
-struct FunctionParams<R (C::*)(P...) const> : FunctionParams<R (*)(P...)> {};
-template <class R, class C, class... P>
-struct FunctionParams<R (C::*)(P...) noexcept> : FunctionParams<R (*)(P...)> {};
-template <class R, class C, class... P>
-struct FunctionParams<R (C::*)(P...) const noexcept> : FunctionParams<R (*)(P...)> {};
 
 }  // namespace internal
 
@@ -172,7 +158,8 @@ template <class... P, class F, size_t... I>
 EmbeddedKernel<typename KernelParam<P>::Launch...> TraceFunction(std::string name,
                                                                  std::initializer_list<const char*> names, F&& function,
                                                                  std::tuple<P...>*, std::index_sequence<I...>) {
-  TraceScope scope(std::move(name), {ParamTraits<typename KernelParam<P>::Launch>::Spec()...}, names);
+  TraceScope scope(std::move(name), {ParamTraits<typename KernelParam<P>::Launch>::Spec()...},
+                   std::vector<std::string>(names.begin(), names.end()));
   // A braced list, so that the parameters are made in order. Each is moved into the function, which is no new variable.
   if (scope.ok()) std::apply(std::forward<F>(function), std::tuple<P...>{KernelParam<P>::Make(I)...});
   return EmbeddedKernel<typename KernelParam<P>::Launch...>(scope.Finish());

@@ -12,6 +12,7 @@
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -58,20 +59,28 @@ struct Operand {
 
 using Operands = std::initializer_list<Operand>;
 
+// The indices of an element.
+struct Indices {
+  int count = 0;
+  TraceRef at[kMaxRank];
+};
+
 // Each appends to the kernel being traced. After an error they do nothing and return an empty TraceRef. Outside of any
 // kernel they do nothing and say so once, on stderr.
-TraceRef Apply(const char* op, Operands operands, DType type);  // By the operator's name in jit/ops.h.
+TraceRef Apply(const char* op, Operands operands, DType type);  // By the operator's name in jit/ops.h; kVoid: any type.
 TraceRef CastTo(DType type, const Operand& value);
 TraceRef NewVariable(DType type, const Operand& value);
 TraceRef ReadVariable(TraceRef variable);
 void WriteVariable(TraceRef variable, const Operand& value);
 TraceRef ScalarParam(uint32_t param);
 TraceRef ArrayParam(uint32_t param);
-TraceRef LoadElement(TraceRef array, const TraceRef* indices, int count);
-void StoreElement(TraceRef array, const TraceRef* indices, int count, const Operand& value);
-TraceRef AtomicAddElement(TraceRef array, const TraceRef* indices, int count, const Operand& value);
-TraceRef IndexValue(const Operand& index);  // An index, at the time it is computed.
+TraceRef LoadElement(TraceRef array, const Indices& indices);
+void StoreElement(TraceRef array, const Indices& indices, const Operand& value);
+TraceRef AtomicAddElement(TraceRef array, const Indices& indices, const Operand& value);
+TraceRef ValueOf(const Operand& operand);  // Its value now; a literal stays one.
 TraceRef Extent(TraceRef array, int dimension);
+TraceRef SizeOfArray(TraceRef array);
+TraceRef LoopBound(const Operand& bound);  // In int64; an error if it is no integer.
 TraceRef GlobalIndexValue();
 TraceRef SpecialValue(const char* name, int dimension);  // "thread", "block", "block_dim", "grid_dim"; 0 to 2.
 void BeginIf(const Operand& condition);
@@ -83,6 +92,21 @@ void BeginWhile();
 void WhileCondition(const Operand& condition);
 void EndWhile();
 void ReturnFromKernel();
+
+// What is known of a value, a variable, an array or any parameter while its kernel is traced; kVoid and an empty
+// ParamSpec after an error.
+DType TypeOfValue(TraceRef value);
+DType TypeOfVariable(TraceRef variable);
+const ParamSpec& ParamOf(TraceRef array);
+const ParamSpec& ParamAt(uint32_t param);
+
+// For arrays and numbers whose types the compiler does not know. Each makes the kernel an error where it does not fit.
+DType ElementType(DType dtype);  // `dtype`, unless it is kVoid.
+Indices ManyIndices(const TraceRef* indices, size_t count);
+Indices Unravel(TraceRef array, const Operand& index);  // Of the element with that row-major number.
+TraceRef AsNumber(uint32_t param);                      // The parameter's value.
+TraceRef AsArray(uint32_t param);
+TraceRef AsDeclared(uint32_t param, const ParamSpec& declared);  // Its value or array, if it is as declared.
 
 // A kernel after tracing, or why it is none. Immutable; shared by whoever launches it.
 class TracedKernel {
@@ -103,14 +127,15 @@ class TraceScope {
 
   // The parameters are the kernel's, in order. `names` has a name for each, all different, or none at all: then they
   // are made up.
-  TraceScope(std::string name, Signature params, std::initializer_list<const char*> names);
+  TraceScope(std::string name, Signature params, const std::vector<std::string>& names);
   ~TraceScope();
   TraceScope(const TraceScope&) = delete;
   TraceScope& operator=(const TraceScope&) = delete;
 
   // Whether the kernel's function is to be run; false after an error such as tracing inside of a trace.
   bool ok() const;
-  std::shared_ptr<const TracedKernel> Finish();
+  // `infer_read_only`: arrays that the kernel does not write become read-only in its signature.
+  std::shared_ptr<const TracedKernel> Finish(bool infer_read_only = false);
 
  private:
   std::unique_ptr<State> state_;
