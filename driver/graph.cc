@@ -9,6 +9,7 @@
 #include "driver/graph_state.h"
 #include "driver/retired.h"
 #include "driver/status_macros.h"
+#include "slipway/hooks.h"
 
 namespace slipway {
 namespace internal {
@@ -175,8 +176,16 @@ absl::Status GraphExec::Launch(const Stream& stream) {
     SLIPWAY_ASSIGN_OR_RETURN(Event event, Event::Create(device(), /*timing=*/false));
     state_->launched = std::make_shared<const Event>(std::move(event));
   }
-  SLIPWAY_RETURN_IF_ERROR(DriverStatus(api, api.GraphLaunch(state_->handle, stream.handle()),
-                                       absl::StrCat("launch of a graph on ", device().Describe())));
+  const auto launch = [&] {
+    return DriverStatus(api, api.GraphLaunch(state_->handle, stream.handle()),
+                        absl::StrCat("launch of a graph on ", device().Describe()));
+  };
+  const HookEvent event = {.point = HookPoint::kBeforeGraphLaunch,
+                           .name = "graph",
+                           .device = &stream.device(),
+                           .stream = stream.handle(),
+                           .captured = capture != nullptr};
+  SLIPWAY_RETURN_IF_ERROR(internal::WithHooks(event, HookPoint::kAfterGraphLaunch, launch));
   if (capture != nullptr) {
     capture->Keep(state_);
     return absl::OkStatus();

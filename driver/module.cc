@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "driver/as_absl.h"
 #include "driver/status_macros.h"
+#include "slipway/graph.h"
 #include "slipway/hooks.h"
 
 namespace slipway {
@@ -67,6 +68,7 @@ struct Module::State {
   ~State() {
     if (handle == nullptr) return;
     const ScopedContext current(*device.state());
+    const internal::RelaxedCapture relaxed(device.api());
     // As for streams: a module goes with its context.
     if (current.ok()) static_cast<void>(device.api().ModuleUnload(handle));
   }
@@ -87,24 +89,20 @@ absl::StatusOr<Module> Module::LoadPtx(const Device& device, std::string_view pt
   }
   const ScopedContext current(*device.state());
   SLIPWAY_RETURN_IF_ERROR(current.status());
+  const internal::RelaxedCapture relaxed(device.api());  // A kernel may first be needed while a stream is captured.
 
   // Allocated before the driver is asked, so that nothing can fail between its success and an owner.
   auto state = std::make_shared<State>(device);
   for (const std::string_view kernel : WordsAfter(ptx, ".entry")) state->kernels.emplace_back(kernel);
 
+  const auto load = [&] { return Load(device, ptx, &state->handle); };
   if (!internal::Hooked(HookPoint::kBeforeLoad | HookPoint::kAfterLoad)) {
-    SLIPWAY_RETURN_IF_ERROR(Load(device, ptx, &state->handle));
+    SLIPWAY_RETURN_IF_ERROR(load());
     return Module(std::move(state));
   }
   const std::string name = absl::StrJoin(state->kernels, ", ");
-  HookEvent event = {
-      .point = HookPoint::kBeforeLoad, .id = internal::NewHookId(), .name = name, .device = &device, .code = ptx};
-  internal::RunHooks(event);
-  const absl::Status status = Load(device, ptx, &state->handle);
-  event.point = HookPoint::kAfterLoad;
-  event.status = &status;
-  internal::RunHooks(event);
-  if (!status.ok()) return status;
+  const HookEvent event = {.point = HookPoint::kBeforeLoad, .name = name, .device = &device, .code = ptx};
+  SLIPWAY_RETURN_IF_ERROR(internal::WithHooks(event, HookPoint::kAfterLoad, load));
   return Module(std::move(state));
 }
 
@@ -112,6 +110,7 @@ absl::StatusOr<CUfunction> Module::GetFunction(const std::string& name) const {
   const Device& device = state_->device;
   const ScopedContext current(*device.state());
   SLIPWAY_RETURN_IF_ERROR(current.status());
+  const internal::RelaxedCapture relaxed(device.api());  // Drivers that load lazily do it here.
   CUfunction function = nullptr;
   const CUresult result = device.api().ModuleGetFunction(&function, state_->handle, name.c_str());
   if (result == CUDA_SUCCESS) return function;

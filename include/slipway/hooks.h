@@ -117,12 +117,26 @@ inline bool Hooked(HookPoint points) {
 }
 // The one test on a launch's way.
 inline bool LaunchHooked() { return Hooked(HookPoint::kBeforeLaunch | HookPoint::kAfterLaunch); }
+// The same for launches, which test it together with something else: not 0 if there is any hook at all.
+inline uint64_t LaunchHooks() { return hooked_points.load(std::memory_order_relaxed); }
 
 uint64_t NewHookId();
 
-// Calls the hooks of event.point. Those who raise events fill one, run it, do their work, set point and status, and run
-// it again.
+// Calls the hooks of event.point.
 void RunHooks(const HookEvent& event);
+
+// Does `work`, which returns its Status, between the hooks of event.point and those of `after`. The event needs no id.
+template <class Work>
+absl::Status WithHooks(HookEvent event, HookPoint after, const Work& work) {
+  if (!Hooked(event.point | after)) return work();
+  event.id = NewHookId();
+  RunHooks(event);
+  const absl::Status status = work();
+  event.point = after;
+  event.status = &status;
+  RunHooks(event);
+  return status;
+}
 
 }  // namespace internal
 }  // namespace slipway

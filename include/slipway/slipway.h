@@ -14,6 +14,7 @@
 #include "slipway/module.h"
 #include "slipway/null_driver.h"
 #include "slipway/stream.h"
+#include "slipway/trace.h"
 // launch
 #include "slipway/arg.h"
 #include "slipway/array.h"

@@ -14,8 +14,10 @@
 #include <vector>
 
 #include "slipway/device.h"
+#include "slipway/graph.h"
 #include "slipway/module.h"
 #include "slipway/null_driver.h"
+#include "slipway/stream.h"
 
 namespace slipway {
 namespace {
@@ -275,6 +277,22 @@ TEST(HooksTest, ALoadIsSeenBeforeAndAfter) {
   ASSERT_TRUE(Module::LoadPtx(device, kTwoKernels).ok());
   ASSERT_EQ(ids.size(), 4);
   EXPECT_NE(ids[0], ids[2]);
+}
+
+TEST(HooksTest, AGraphLaunchIsSeenAsAWhole) {
+  const Device device = Device::Open(NullDriver()).value();
+  const Stream stream = device.CreateStream().value();
+  GraphExec exec = Graph::Capture(stream, [] { return absl::OkStatus(); })->Instantiate().value();
+  std::vector<HookPoint> points;
+  const HookRegistration hook = AddHook(kAllHookPoints, [&](const HookEvent& event) {
+                                  points.push_back(event.point);
+                                  EXPECT_EQ(event.name, "graph");
+                                  EXPECT_EQ(*event.device, device);
+                                  EXPECT_EQ(event.stream, stream.handle());
+                                  EXPECT_FALSE(event.captured);
+                                }).value();
+  ASSERT_EQ(exec.Launch(stream), absl::OkStatus());
+  EXPECT_THAT(points, ElementsAre(HookPoint::kBeforeGraphLaunch, HookPoint::kAfterGraphLaunch));
 }
 
 TEST(HooksTest, WhatNeverReachesTheDriverIsNoLoad) {
