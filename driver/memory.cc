@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "driver/allocation.h"
 #include "driver/as_absl.h"
+#include "driver/peer.h"
 #include "driver/retired.h"
 #include "driver/status_macros.h"
 #include "slipway/graph.h"
@@ -26,11 +27,14 @@ absl::Status AllocationFailure(const Device& device, CUresult result, size_t byt
                       absl::StrCat("cannot allocate ", bytes, " bytes on ", device.Describe(), room));
 }
 
+absl::Status CheckRange(std::string_view what, size_t count, size_t offset, size_t bytes) {
+  if (offset <= bytes && count <= bytes - offset) return absl::OkStatus();
+  return absl::OutOfRangeError(absl::StrCat(AsAbsl(what), ": ", count, " bytes from offset ", offset,
+                                            " leave the allocation, which has ", bytes, " bytes"));
+}
+
 absl::Status CheckRange(std::string_view what, const void* host, size_t count, size_t offset, size_t bytes) {
-  if (offset > bytes || count > bytes - offset) {
-    return absl::OutOfRangeError(absl::StrCat(AsAbsl(what), ": ", count, " bytes from offset ", offset,
-                                              " leave the allocation, which has ", bytes, " bytes"));
-  }
+  SLIPWAY_RETURN_IF_ERROR(CheckRange(what, count, offset, bytes));
   if (host == nullptr && count != 0) {
     return absl::InvalidArgumentError(absl::StrCat(AsAbsl(what), ": the host pointer is null but count is ", count));
   }
@@ -88,6 +92,59 @@ absl::Status DeviceMemory::CopyToHost(void* to, size_t count, size_t offset) con
   SLIPWAY_RETURN_IF_ERROR(current.status());
   return DriverStatus(device_.api(), device_.api().MemcpyDtoH(to, address_ + offset, count),
                       "cannot copy from the device to the host");
+}
+
+absl::Status DeviceMemory::CopyTo(const DeviceMemory& to, const Stream& stream, size_t count, size_t offset,
+                                  size_t to_offset) const {
+  SLIPWAY_RETURN_IF_ERROR(stream.CheckUsable());
+  SLIPWAY_RETURN_IF_ERROR(CheckRange("DeviceMemory::CopyTo, source", count, offset, bytes_));
+  SLIPWAY_RETURN_IF_ERROR(CheckRange("DeviceMemory::CopyTo, target", count, to_offset, to.bytes_));
+  const bool of_source = stream.device() == device_;
+  if (!of_source && !(stream.device() == to.device_)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "DeviceMemory::CopyTo: the stream is of ", stream.device().Describe(), ", the source of ", device_.Describe(),
+        " and the target of ", to.device_.Describe(), "; give a stream of one of these two"));
+  }
+  if (count == 0) return absl::OkStatus();
+  const internal::Place from_place = {device_, address_ + offset};
+  const internal::Place to_place = {to.device_, to.address_ + to_offset};
+  if (owner_ == to.owner_ && offset < to_offset + count && to_offset < offset + count) {
+    return absl::InvalidArgumentError(absl::StrCat("DeviceMemory::CopyTo: ", count, " bytes from offset ", offset,
+                                                   " and from offset ", to_offset,
+                                                   " of one allocation overlap; copy by way of other memory"));
+  }
+  const std::shared_ptr<internal::CaptureRecord> capture = stream.capture();
+  if (&device_.api() != &to.device_.api()) {
+    if (capture != nullptr) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("DeviceMemory::CopyTo: the stream is captured, and a copy from ", device_.Describe(), " to ",
+                       to.device_.Describe(), " goes through the host, so it cannot be; copy before the capture"));
+    }
+    SLIPWAY_RETURN_IF_ERROR(stream.Synchronize());
+    SLIPWAY_RETURN_IF_ERROR((of_source ? to.device_ : device_).Synchronize());
+    return internal::CopyThroughHost(from_place, to_place, count);
+  }
+  SLIPWAY_RETURN_IF_ERROR(internal::QueueCopy(from_place, to_place, count, stream));
+  if (capture != nullptr) {
+    capture->Keep(owner_);
+    capture->Keep(to.owner_);
+  } else if (!(device_ == to.device_)) {
+    return KeepUntilDone(to, stream);
+  }
+  return absl::OkStatus();
+}
+
+// Freeing waits for the work of the memory's own device, which a copy on another one's stream is not.
+absl::Status DeviceMemory::KeepUntilDone(const DeviceMemory& to, const Stream& stream) const {
+  absl::StatusOr<Event> event = Event::Create(stream.device(), /*timing=*/false);
+  const absl::Status recorded = event.ok() ? event->Record(stream) : event.status();
+  if (!recorded.ok()) {
+    static_cast<void>(stream.Synchronize());  // Nothing tells when it ends, so it has to end here.
+    return recorded;
+  }
+  internal::DestroyAfter(std::make_shared<const Event>(*std::move(event)),
+                         std::make_shared<const std::pair<internal::Owner, internal::Owner>>(owner_, to.owner_));
+  return absl::OkStatus();
 }
 
 }  // namespace slipway

@@ -4,6 +4,7 @@
 #include "absl/strings/str_join.h"
 #include "driver/as_absl.h"
 #include "driver/status_macros.h"
+#include "slipway/graph.h"
 
 namespace slipway {
 namespace {
@@ -115,9 +116,10 @@ absl::StatusOr<AnyArray> AnyArray::Empty(const Device& device, DType dtype, absl
 absl::StatusOr<AnyArray> AnyArray::Zeros(const Device& device, DType dtype, absl::Span<const int64_t> shape) {
   SLIPWAY_ASSIGN_OR_RETURN(AnyArray array, Empty(device, dtype, shape));
   if (array.bytes() == 0) return array;
-  ScopedContext context(*device.state());
+  const ScopedContext context(*device.state());
   SLIPWAY_RETURN_IF_ERROR(context.status());
   const DriverApi& api = device.api();
+  const internal::RelaxedCapture relaxed(api);  // As for copies from the host: done at once, also in a capture.
   SLIPWAY_RETURN_IF_ERROR(
       DriverStatus(api, api.MemsetD8(array.owner_->address(), 0, array.bytes()), "filling a new array with zeros"));
   SLIPWAY_RETURN_IF_ERROR(WaitForLegacyStream(device));
@@ -144,6 +146,28 @@ absl::Status AnyArray::CopyTo(void* host, const Stream& stream) const {
 absl::Status AnyArray::CopyFrom(const void* host) const {
   SLIPWAY_RETURN_IF_ERROR(device().Synchronize());
   return owner_->CopyFromHost(host, bytes());
+}
+
+absl::Status AnyArray::CopyTo(const AnyArray& to, const Stream& stream) const {
+  if (dtype() != to.dtype() || shape() != to.shape()) {
+    return absl::InvalidArgumentError(absl::StrCat("array: ", Describe(view_), " cannot be copied into ",
+                                                   Describe(to.view_), "; give one of the same dtype and shape"));
+  }
+  return owner_->CopyTo(*to.owner_, stream, bytes());
+}
+
+absl::StatusOr<AnyArray> AnyArray::To(const Device& device, const Stream& stream) const {
+  SLIPWAY_ASSIGN_OR_RETURN(AnyArray copy, Empty(device, dtype(), shape()));
+  SLIPWAY_RETURN_IF_ERROR(CopyTo(copy, stream));
+  return copy;
+}
+
+absl::StatusOr<AnyArray> AnyArray::To(const Device& device) const {
+  SLIPWAY_RETURN_IF_ERROR(this->device().Synchronize());
+  const Stream stream = device.DefaultStream();
+  SLIPWAY_ASSIGN_OR_RETURN(AnyArray copy, To(device, stream));
+  SLIPWAY_RETURN_IF_ERROR(stream.Synchronize());
+  return copy;
 }
 
 absl::Status AnyArray::CheckDType(DType dtype) const {

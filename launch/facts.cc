@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "driver/as_absl.h"
+#include "slipway/device.h"
 
 namespace slipway {
 namespace {
@@ -68,6 +69,12 @@ bool IsAligned(uint64_t address, DType dtype) { return address % AlignOf(dtype) 
 std::string AnyOf(DType dtype) {
   const std::string_view name = Name(dtype);
   return absl::StrCat(name.starts_with('i') ? "an " : "a ", AsAbsl(name));
+}
+
+// "NVIDIA H200 (cuda:1)", by the id that facts words carry.
+std::string DeviceText(uint16_t id) {
+  const absl::StatusOr<Device> device = Device::FromId(id);
+  return device.ok() ? device->Describe() : "a device that is not open";
 }
 
 // What an argument is, by its facts word.
@@ -186,7 +193,9 @@ std::string ExplainMismatch(const ParamSpec& param, int position, uint16_t devic
   // The types agree. All that is wrong with the array is listed, not only the first.
   std::vector<std::string> wrong;
   if (facts::DeviceOf(given) != device_id) {
-    wrong.push_back("its memory belongs to another device than the kernel; copy it to the kernel's device first");
+    wrong.push_back(absl::StrCat("its memory belongs to ", DeviceText(facts::DeviceOf(given)),
+                                 " and the kernel is loaded on ", DeviceText(device_id),
+                                 "; copy it there first, with To(device)"));
   }
   if ((given & facts::kNegative) != 0) {
     wrong.push_back("one of its extents is negative; extents are 0 or more");

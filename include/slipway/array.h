@@ -224,6 +224,13 @@ class AnyArray {
   absl::Status CopyTo(void* host, const Stream& stream) const;
   // Copies bytes() bytes from host memory, after everything queued on the device has finished.
   absl::Status CopyFrom(const void* host) const;
+  // Copies all elements into `to`, of the same dtype and shape (INVALID_ARGUMENT otherwise, naming both), on the same
+  // device or another: DeviceMemory::CopyTo tells what `stream` orders, and its errors.
+  absl::Status CopyTo(const AnyArray& to, const Stream& stream) const;
+  // A copy on `device`, for work on `stream` (of either device), on which it is queued; without a stream, after
+  // everything queued on this array's device has finished, and then there for any work.
+  absl::StatusOr<AnyArray> To(const Device& device, const Stream& stream) const;
+  absl::StatusOr<AnyArray> To(const Device& device) const;
 
   template <Element T>
   absl::StatusOr<std::vector<T>> ToVector() const {
@@ -310,6 +317,11 @@ class Array {
     if (absl::Status status = CheckCount(values.size(), shape()); !status.ok()) return status;
     return AnyArray(*this).CopyFrom(values.data());
   }
+  absl::Status CopyTo(const Array& to, const Stream& stream) const { return AnyArray(*this).CopyTo(to, stream); }
+  absl::StatusOr<Array> To(const Device& device, const Stream& stream) const {
+    return Own(AnyArray(*this).To(device, stream));
+  }
+  absl::StatusOr<Array> To(const Device& device) const { return Own(AnyArray(*this).To(device)); }
   absl::StatusOr<std::vector<T>> ToVector() const { return AnyArray(*this).template ToVector<T>(); }
 
  private:

@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "slipway/device.h"
+#include "slipway/stream.h"
 
 namespace slipway {
 
@@ -37,9 +38,24 @@ class DeviceMemory {
   absl::Status CopyFromHost(const void* from, size_t count, size_t offset = 0) const;
   absl::Status CopyToHost(void* to, size_t count, size_t offset = 0) const;
 
+  // Copies `count` bytes into `to`, which may be of another device. `stream` is of one of the two devices.
+  //
+  // Within one driver the copy is queued on `stream`, and that alone orders it, on both sides: it comes after what the
+  // stream was given before, and what is given later comes after it. What other streams, of either device, do to the
+  // two memories has to be waited for (Stream::Wait). Both are kept until it is done.
+  //
+  // Between drivers (the CPU device and a GPU) it goes through the host and has arrived on return. It waits for
+  // `stream`, and for all work of the device that the stream is not of.
+  //
+  // OUT_OF_RANGE if a range leaves its allocation; INVALID_ARGUMENT if the ranges overlap, or for a stream of a third
+  // device; FAILED_PRECONDITION between drivers while the stream is captured; else the driver's error.
+  absl::Status CopyTo(const DeviceMemory& to, const Stream& stream, size_t count, size_t offset = 0,
+                      size_t to_offset = 0) const;
+
  private:
   DeviceMemory(Device device, std::shared_ptr<const void> owner, CUdeviceptr address, size_t bytes)
       : device_(std::move(device)), owner_(std::move(owner)), address_(address), bytes_(bytes) {}
+  absl::Status KeepUntilDone(const DeviceMemory& to, const Stream& stream) const;
   Device device_;
   std::shared_ptr<const void> owner_;  // Null for no bytes.
   CUdeviceptr address_;

@@ -188,8 +188,9 @@ const Explanation kExplanations[] = {
     {"Misaligned", Param(1), FactsOf({4}, {1}, DType::kFloat32, reinterpret_cast<void*>(0x1002)),
      "argument 'x' (#1): its address is a multiple of only 2 bytes, and float32 elements want 4"},
     {"Negative", Param(1), FactsOf({-4}, {1}), "argument 'x' (#1): one of its extents is negative"},
-    {"OtherDevice", Param(1), FactsOf({4}, {1}) ^ Facts{8} << facts::kDeviceShift,
-     "argument 'x' (#1): its memory belongs to another device than the kernel; copy it"},
+    {"OtherDevice", Param(1), FactsOf({4}, {1}) ^ (Facts{8} << facts::kDeviceShift | Facts{8} << (facts::kDeviceShift + 16)),
+     "argument 'x' (#1): its memory belongs to a device that is not open and the kernel is loaded on a device that is "
+     "not open; copy it"},
     {"ConstForWritten", Param(1), AsReadOnly(FactsOf({4}, {1})),
      "argument 'x' (#1): the kernel writes it and it is a view of const elements"},
     {"BroadcastForWritten", Param(1), FactsOf({4}, {0}),

@@ -142,7 +142,8 @@ TEST_F(LaunchTest, OtherDevices) {
   const Device other = Device::Open(NullDriver()).value();
   const auto elsewhere = Array<float, 1>::Empty(other, 1000).value();
   ExpectRefused(kernel_.Launch(stream_, ForSize(1000), {y_, elsewhere, 2.0f}),
-                "argument 'x' (#2): its memory belongs to another device than the kernel; copy it to the kernel's");
+                "argument 'x' (#2): its memory belongs to null device (null:0) and the kernel is loaded on null device "
+                "(recording:0); copy it there first, with To(device)");
   const Stream stream = other.CreateStream().value();
   ExpectRefused(kernel_.Launch(stream, ForSize(1000), {y_, x_, 2.0f}), "kernel 'saxpy': it is loaded on ");
   ExpectRefused(kernel_.Launch(other.DefaultStream(), ForSize(1000), {y_, x_, 2.0f}),
