@@ -6,28 +6,35 @@
 #include <utility>
 #include <vector>
 
+#include "driver/recording.h"
 #include "driver/table_lookup.h"
-#include "slipway/null_driver.h"
 
 namespace slipway {
-namespace {
+namespace recording {
 
-struct Record {
-  std::mutex mutex;
-  std::vector<RecordedLaunch> launches;
-  int64_t retained_contexts = 0;
-  std::unordered_set<CUmodule> modules;
-  std::unordered_set<CUstream> streams;
-  std::unordered_set<CUevent> events;
-  std::unordered_set<CUdeviceptr> allocations;
-  std::unordered_set<void*> host_allocations;
-};
-
-// Never destroyed: handles may go during static destruction.
 Record& TheRecord() {
   static auto* record = new Record;
   return *record;
 }
+
+void CopyBuffer(void** extra, RecordedLaunch* launch) {
+  const void* bytes = nullptr;
+  size_t size = 0;
+  for (; *extra != kLaunchParamEnd; extra += 2) {
+    if (extra[0] == kLaunchParamBufferPointer) bytes = extra[1];
+    if (extra[0] == kLaunchParamBufferSize) size = *static_cast<const size_t*>(extra[1]);
+  }
+  const auto* begin = static_cast<const unsigned char*>(bytes);
+  launch->has_buffer = true;
+  launch->buffer.assign(begin, begin + size);
+}
+
+}  // namespace recording
+
+namespace {
+
+using recording::Record;
+using recording::TheRecord;
 
 // Notes a new object, if the call that made it succeeded.
 template <class Handle>
@@ -42,18 +49,6 @@ template <class Handle>
 CUresult Drop(std::unordered_set<Handle> Record::*live, Handle handle, CUresult otherwise) {
   std::lock_guard<std::mutex> lock(TheRecord().mutex);
   return (TheRecord().*live).erase(handle) == 1 ? CUDA_SUCCESS : otherwise;
-}
-
-void CopyBuffer(void** extra, RecordedLaunch* launch) {
-  const void* bytes = nullptr;
-  size_t size = 0;
-  for (; *extra != kLaunchParamEnd; extra += 2) {
-    if (extra[0] == kLaunchParamBufferPointer) bytes = extra[1];
-    if (extra[0] == kLaunchParamBufferSize) size = *static_cast<const size_t*>(extra[1]);
-  }
-  const auto* begin = static_cast<const unsigned char*>(bytes);
-  launch->has_buffer = true;
-  launch->buffer.assign(begin, begin + size);
 }
 
 CUresult GetProcAddress(const char* symbol, void** function, int version, uint64_t,
@@ -97,11 +92,38 @@ CUresult MemFreeHost(void* address) {
 CUresult StreamCreateWithPriority(CUstream* stream, unsigned flags, int priority) {
   return Keep(NullDriver().StreamCreateWithPriority(stream, flags, priority), &Record::streams, stream);
 }
-CUresult StreamDestroy(CUstream stream) { return Drop(&Record::streams, stream, CUDA_ERROR_INVALID_HANDLE); }
+CUresult StreamDestroy(CUstream stream) {
+  {
+    std::lock_guard<std::mutex> lock(TheRecord().mutex);
+    recording::ForgetStream(stream);
+  }
+  return Drop(&Record::streams, stream, CUDA_ERROR_INVALID_HANDLE);
+}
 CUresult EventCreate(CUevent* event, unsigned flags) {
   return Keep(NullDriver().EventCreate(event, flags), &Record::events, event);
 }
-CUresult EventDestroy(CUevent event) { return Drop(&Record::events, event, CUDA_ERROR_INVALID_HANDLE); }
+CUresult EventDestroy(CUevent event) {
+  {
+    std::lock_guard<std::mutex> lock(TheRecord().mutex);
+    TheRecord().captured_events.erase(event);
+  }
+  return Drop(&Record::events, event, CUDA_ERROR_INVALID_HANDLE);
+}
+
+CUresult Keep(RecordedLaunch launch) {
+  NullDriver().CtxGetCurrent(&launch.context);
+  std::lock_guard<std::mutex> lock(TheRecord().mutex);
+  if (recording::Find(TheRecord().capturing, launch.stream) == nullptr) {
+    TheRecord().launches.push_back(std::move(launch));
+    return CUDA_SUCCESS;
+  }
+  recording::Node node;
+  node.type = CU_GRAPH_NODE_TYPE_KERNEL;
+  CUstream stream = launch.stream;
+  node.launch = std::move(launch);
+  bool captured = false;
+  return recording::AddIfCapturing(stream, std::move(node), &captured);
+}
 
 CUresult LaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
                       unsigned block_y, unsigned block_z, unsigned shared_bytes, CUstream stream, void** params,
@@ -113,11 +135,21 @@ CUresult LaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y, uns
   launch.shared_bytes = shared_bytes;
   launch.stream = stream;
   launch.params = params;
-  if (extra != nullptr) CopyBuffer(extra, &launch);
-  const CUresult result = NullDriver().CtxGetCurrent(&launch.context);
-  std::lock_guard<std::mutex> lock(TheRecord().mutex);
-  TheRecord().launches.push_back(std::move(launch));
-  return result;
+  if (extra != nullptr) recording::CopyBuffer(extra, &launch);
+  return Keep(std::move(launch));
+}
+
+CUresult LaunchKernelEx(const CUlaunchConfig* config, CUfunction function, void** params, void** extra) {
+  RecordedLaunch launch;
+  launch.function = function;
+  launch.grid = {config->gridDimX, config->gridDimY, config->gridDimZ};
+  launch.block = {config->blockDimX, config->blockDimY, config->blockDimZ};
+  launch.shared_bytes = config->sharedMemBytes;
+  launch.stream = config->hStream;
+  launch.params = params;
+  launch.attributes.assign(config->attrs, config->attrs + config->numAttrs);
+  if (extra != nullptr) recording::CopyBuffer(extra, &launch);
+  return Keep(std::move(launch));
 }
 
 DriverApi MakeTable() {
@@ -138,6 +170,9 @@ DriverApi MakeTable() {
   api.EventCreate = &EventCreate;
   api.EventDestroy = &EventDestroy;
   api.LaunchKernel = &LaunchKernel;
+  api.LaunchKernelEx = &LaunchKernelEx;
+  recording::InstallCaptures(&api);
+  recording::InstallGraphs(&api);
   api.name = "recording";
   return api;
 }
@@ -163,7 +198,10 @@ RecordedObjects CountRecordedObjects() {
           .streams = size(record.streams),
           .events = size(record.events),
           .allocations = size(record.allocations),
-          .host_allocations = size(record.host_allocations)};
+          .host_allocations = size(record.host_allocations),
+          .captures = record.captures,
+          .graphs = size(record.graphs) - record.captures,
+          .graph_execs = size(record.execs)};
 }
 
 }  // namespace slipway

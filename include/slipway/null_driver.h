@@ -6,7 +6,7 @@
 //
 // Both describe a GPU of compute capability 9.0 with the limits of an H100. Device addresses they hand out are distinct
 // and never dereferenced; copies and memsets do nothing; a host function queued on a stream runs at once. Contexts are
-// kept per thread as a driver keeps them.
+// kept per thread as a driver keeps them. On the null driver nothing captures: a graph is empty, whatever was queued.
 #ifndef SLIPWAY_NULL_DRIVER_H_
 #define SLIPWAY_NULL_DRIVER_H_
 
@@ -24,10 +24,15 @@ namespace slipway {
 const DriverApi& NullDriver();
 
 // The null driver, but each launch is kept, live objects are counted, and destroying what does not exist is an
-// INVALID_HANDLE (INVALID_VALUE for memory). One record for the process; thread-safe.
+// INVALID_HANDLE (INVALID_VALUE for memory and graphs). One record for the process; thread-safe.
+//
+// Streams capture: launches, copies, memsets and host functions on a capturing stream become nodes of its graph, with
+// forks and joins by events as on a driver, and a launch of the graph appends its kernels to the record in the order of
+// their capture and calls its host functions. Violations of the rules of capture are answered as the CPU device answers
+// them, but for those of unsafe calls and of the legacy stream, which are not watched.
 const DriverApi& RecordingDriver();
 
-// The arguments of one LaunchKernel.
+// The arguments of one LaunchKernel or LaunchKernelEx.
 struct RecordedLaunch {
   CUfunction function = nullptr;
   std::array<uint32_t, 3> grid = {};   // x, y, z.
@@ -41,6 +46,9 @@ struct RecordedLaunch {
   std::vector<unsigned char> buffer;
   // The kernelParams argument as given. What it points to belongs to the launch and may be gone.
   void** params = nullptr;
+  std::vector<CUlaunchAttribute> attributes;  // Of LaunchKernelEx.
+  // The executable graph that it was launched by, or nullptr; `stream` and `context` are those of the graph's launch.
+  CUgraphExec graph = nullptr;
 };
 
 // The launches since the last call, in order; the record is empty afterwards.
@@ -54,6 +62,9 @@ struct RecordedObjects {
   int64_t events = 0;
   int64_t allocations = 0;       // Device memory, of either kind.
   int64_t host_allocations = 0;  // Page-locked host memory.
+  int64_t captures = 0;          // Begun and not ended.
+  int64_t graphs = 0;            // Captured and not destroyed.
+  int64_t graph_execs = 0;
   friend bool operator==(const RecordedObjects&, const RecordedObjects&) = default;
 };
 RecordedObjects CountRecordedObjects();
