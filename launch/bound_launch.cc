@@ -15,8 +15,7 @@ absl::Status BoundLaunch::LaunchIndirectly(const Stream& stream) const {
   internal::ReadyLaunch launch{.grid = state.grid,
                                .block = state.block,
                                .shared_bytes = state.shared_bytes,
-                               .buffer = state.buffer.get(),
-                               .bytes = state.bytes,
+                               .buffer = state.extra_or_null == nullptr ? nullptr : state.buffer.get(),
                                .attributes = state.config.HasAttributes() ? &state.config : nullptr,
                                .bound = state_.get()};
   return internal::CallIndirectly(state.kernel, stream, launch);

@@ -117,8 +117,7 @@ void SayIfSmall(const Kernel& kernel, const Dim3& grid) {
   const uint64_t blocks = uint64_t{grid.x} * grid.y * grid.z;
   const uint32_t small = plan.small_grid.get();
   if (grid.x == 0 || blocks > small) return;
-  plan.small_grid.set(0);
-  plan.small_size.set(0);
+  if (plan.small_grid.exchange(0) == 0) return;  // Another thread is saying it.
   LogWarning(absl::StrCat("kernel '", kernel.name(), "' was launched with ", blocks, blocks == 1 ? " block" : " blocks",
                           " on ", kernel.device().Describe(), ", which has ",
                           kernel.device().properties().multiprocessors,

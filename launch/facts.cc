@@ -81,7 +81,10 @@ std::string DeviceText(uint16_t id) {
 std::string GivenText(Facts given) {
   const DType dtype = facts::DTypeOf(given);
   if (given & facts::kScalar) return absl::StrCat(AnyOf(dtype), " scalar");
-  if (given & facts::kStruct) return absl::StrCat("a struct of ", given >> facts::kStructSizeShift, " bytes");
+  if (given & facts::kStruct) {
+    return absl::StrCat("a struct of ", given >> facts::kStructSizeShift, " bytes aligned to ",
+                        1 << ((given & facts::kAlignMask) >> facts::kAlignShift));
+  }
   if (given & facts::kPointer) {
     return absl::StrCat("a pointer to ", given & facts::kReadOnly ? "const " : "", AsAbsl(Name(dtype)));
   }
@@ -97,7 +100,7 @@ Facts ComputeFacts(DType dtype, int rank, const int64_t* shape, const int64_t* s
   const bool negative = std::any_of(shape, shape + rank, [](int64_t extent) { return extent < 0; });
   const Facts align = address == 0 ? 15 : std::min(std::countr_zero(address), 15);
   Facts word = static_cast<Facts>(dtype) | static_cast<Facts>(rank) << facts::kRankShift | align << facts::kAlignShift |
-               Facts{device_id} << facts::kDeviceShift;
+               facts::OfDevice(device_id);
   if (empty) word |= facts::kEmpty;
   if (read_only) word |= facts::kReadOnly;
   if (negative) return word | facts::kNegative;  // Nothing else that depends on the shape means anything.
@@ -123,7 +126,7 @@ FactsDemand DemandOf(const ParamSpec& param, uint16_t device_id) {
   if (param.kind == ParamKind::kPointer) {
     demand.want = facts::kValid | facts::kContiguous | (param.read_only ? 0 : facts::kWritable);
     demand.mask = demand.want | facts::kScalar | facts::kStruct | facts::kDeviceMask;
-    demand.want |= Facts{device_id} << facts::kDeviceShift;
+    demand.want |= facts::OfDevice(device_id);
     if (param.dtype == DType::kVoid) return demand;
     demand.mask |= facts::kDTypeMask;
     demand.want |= static_cast<Facts>(param.dtype);
@@ -132,7 +135,7 @@ FactsDemand DemandOf(const ParamSpec& param, uint16_t device_id) {
   demand.mask = facts::kDTypeMask | facts::kRankMask | facts::kScalar | facts::kPointer | facts::kStruct |
                 facts::kValid | facts::kDeviceMask;
   demand.want = static_cast<Facts>(param.dtype) | static_cast<Facts>(param.rank) << facts::kRankShift | facts::kValid |
-                Facts{device_id} << facts::kDeviceShift;
+                facts::OfDevice(device_id);
   Facts promised = 0;
   if (param.layout == Layout::kContiguous) promised |= facts::kContiguous;
   if (param.index == IndexWidth::kIndex32) promised |= facts::kIndex32;
@@ -143,11 +146,16 @@ FactsDemand DemandOf(const ParamSpec& param, uint16_t device_id) {
 }
 
 std::string ExplainMismatch(const ParamSpec& param, int position, uint16_t device_id, Facts given) {
-  const std::string argument = absl::StrCat("argument '", param.name, "' (#", position + 1, "): ");
+  const std::string argument = param.name.empty()
+                                   ? absl::StrCat("argument #", position + 1, ": ")
+                                   : absl::StrCat("argument '", param.name, "' (#", position + 1, "): ");
   const DType dtype = facts::DTypeOf(given);
   const int rank = facts::RankOf(given);
   const bool scalar = (given & facts::kScalar) != 0;
   const bool array = (given & (facts::kScalar | facts::kPointer | facts::kStruct)) == 0;
+  if (array && rank > kMaxRank) {
+    return absl::StrCat(argument, GivenText(given), " was given; arrays have 0 to ", kMaxRank, " dimensions");
+  }
   const std::string was_given = absl::StrCat(argument, GivenText(given), " was given where ");
   switch (param.kind) {
     case ParamKind::kScalar:
@@ -162,7 +170,8 @@ std::string ExplainMismatch(const ParamSpec& param, int position, uint16_t devic
     case ParamKind::kPointer: {
       const std::string elements = absl::StrCat(AsAbsl(Name(param.dtype)), " elements");
       if (scalar || (given & facts::kStruct) != 0) {
-        return absl::StrCat(was_given, "an address of ", elements, " is wanted; give a pointer or a contiguous array");
+        return absl::StrCat(was_given, "an address", param.dtype == DType::kVoid ? "" : absl::StrCat(" of ", elements),
+                            " is wanted; give a pointer or a contiguous array");
       }
       if (param.dtype != DType::kVoid && dtype != param.dtype && dtype != DType::kVoid) {
         return absl::StrCat(was_given, "an address of ", elements,

@@ -61,11 +61,10 @@ Signature SignatureOf(absl::Span<const Arg> args, bool index32) {
 bool Takes(const ParamSpec& made, const ParamSpec& asked) {
   const bool address_of_array = made.kind == ParamKind::kPointer && asked.kind == ParamKind::kArray;
   if (made.kind != asked.kind && !address_of_array) return false;
-  const bool untyped =
-      made.kind == ParamKind::kPointer && (made.dtype == DType::kVoid || asked.dtype == DType::kVoid);
+  const bool untyped = made.kind == ParamKind::kPointer && (made.dtype == DType::kVoid || asked.dtype == DType::kVoid);
   if (made.dtype != asked.dtype && !untyped) return false;
-  return address_of_array || (made.rank == asked.rank && made.struct_size == asked.struct_size &&
-                              made.struct_align == asked.struct_align);
+  return address_of_array ||
+         (made.rank == asked.rank && made.struct_size == asked.struct_size && made.struct_align == asked.struct_align);
 }
 
 // Where two signatures differ, of those of `earlier` that one is most like: "argument #2 was float32[:] and is

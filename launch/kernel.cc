@@ -122,7 +122,6 @@ absl::StatusOr<LaunchPlan> MakePlan(const Device& device, const std::string& nam
   plan.max_size = uint64_t{plan.max_grid[0]} << plan.block_shift;
   if (LaunchWarnings() && !device.is_cpu() && properties.multiprocessors > 1) {
     plan.small_grid = static_cast<uint32_t>(properties.multiprocessors - 1);
-    plan.small_size = std::min<uint64_t>(uint64_t{plan.small_grid.get()} << plan.block_shift, plan.max_size - 1);
   }
   return plan;
 }
@@ -143,11 +142,9 @@ ArraysDemand ArraysDemandOf(const std::vector<ParamPlan>& params, const Signatur
                             facts::kContiguous | facts::kWritable;
   ArraysDemand demand;
   for (size_t i = 0; i < params.size(); ++i) {
-    if (signature[i].kind != ParamKind::kArray) continue;
-    demand.mask |= params[i].demand.mask & ~kByType;
-    demand.want |= (params[i].demand.want & ~kByType) | facts::kWritable;
+    if (signature[i].kind == ParamKind::kArray) demand.read |= params[i].demand.want & ~kByType;
   }
-  demand.mask_written = demand.mask | facts::kWritable;
+  demand.written = demand.read | facts::kWritable;
   return demand;
 }
 
@@ -220,8 +217,11 @@ absl::StatusOr<Kernel> Kernel::Make(const Device& device, CUfunction function, C
     return absl::InvalidArgumentError(absl::StrCat("kernel '", compiled.name, "': its parameters take ", layout.size,
                                                    " bytes; at most ", kMaxLargeParamBytes, " are allowed"));
   }
-  State state{
-      .buffer_size = layout.size, .compiled = std::move(compiled), .device = device, .module = std::move(module)};
+  auto made = std::make_shared<State>(State{
+      .buffer_size = layout.size, .compiled = std::move(compiled), .device = device, .module = std::move(module)});
+  State& state = *made;
+  state.size_entry[0] = kLaunchParamBufferSize;
+  state.size_entry[1] = &state.buffer_size;
   const Signature& signature = state.compiled.signature;
   {
     const internal::RelaxedCapture relaxed(device.api());
@@ -251,7 +251,7 @@ absl::StatusOr<Kernel> Kernel::Make(const Device& device, CUfunction function, C
   }
   state.arrays_demand = ArraysDemandOf(state.params, signature);
   state.type_words = TypeWordsOf(signature);
-  return Kernel(std::make_shared<const State>(std::move(state)));
+  return Kernel(std::move(made));
 }
 
 namespace internal {

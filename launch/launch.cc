@@ -30,10 +30,12 @@ namespace {
     }
     std::byte* const to = buffer + param->offset;
     const auto* const from = static_cast<const std::byte*>(arg->bytes());
-    switch (param->pairs) {
-      case 0:
-        std::memcpy(to, from, 8);
-        break;
+    const uint32_t pairs = param->pairs;
+    if (pairs == 0) {
+      std::memcpy(to, from, 8);
+      continue;
+    }
+    switch (pairs) {
       case 2:  // Arrays of rank 1 to 3, the most frequent ones.
         std::memcpy(to, from, 32);
         break;
@@ -48,7 +50,7 @@ namespace {
         std::memset(to + param->bytes, 0, param->padding);
         break;
       default:
-        for (uint32_t i = 0; i < param->pairs; ++i) std::memcpy(to + 16 * i, from + 16 * i, 16);
+        for (uint32_t i = 0; i < pairs; ++i) std::memcpy(to + 16 * i, from + 16 * i, 16);
     }
   }
   return 0;
@@ -60,11 +62,11 @@ template <uint32_t kMaxBytes>
   alignas(16) std::byte buffer[kMaxBytes + 16];
   if (Pack(kernel, args, buffer) != 0) [[unlikely]]
     return Mismatch(kernel, args);
-  return internal::Submit(kernel, stream, config, buffer, kernel.buffer_size());
+  return internal::Submit(kernel, stream, config, kernel.num_params() == 0 ? nullptr : buffer);
 }
 
 // Apart, so that ordinary launches do not touch 32 KiB of stack.
-[[gnu::noinline]] absl::Status LaunchLarge(const Kernel& kernel, const Stream& stream, const LaunchConfig& config,
+[[gnu::noinline]] absl::Status LaunchLarge(const Kernel& kernel, const Stream& stream, LaunchConfig config,
                                            const Arg* args) {
   return PackAndSubmit<kMaxLargeParamBytes>(kernel, stream, config, args);
 }
@@ -85,11 +87,20 @@ absl::Status Error(const Kernel& kernel, const Parts&... parts) {
 
 }  // namespace
 
-absl::Status Kernel::Launch(const Stream& stream, const LaunchConfig& config, absl::Span<const Arg> args) const {
+absl::Status Kernel::LaunchSized(const Stream& stream, int64_t size, uint32_t shared_bytes,
+                                 absl::Span<const Arg> args) const {
+  LaunchConfig config = ForSize(size);
+  config.shared_bytes = shared_bytes;
   if (args.size() != state_->num_params) [[unlikely]]
     return WrongArgumentCount(*this, args.size());
   if (state_->buffer_size > kMaxParamBytes) [[unlikely]]
-    return LaunchLarge(*this, stream, config, args.data());
+    return LaunchLarge(*this, stream, internal::CopyFields(config), args.data());
+  return PackAndSubmit<kMaxParamBytes>(*this, stream, config, args.data());
+}
+
+absl::Status Kernel::LaunchConfigured(const Stream& stream, LaunchConfig config, absl::Span<const Arg> args) const {
+  if (args.size() != state_->num_params) return WrongArgumentCount(*this, args.size());
+  if (state_->buffer_size > kMaxParamBytes) return LaunchLarge(*this, stream, config, args.data());
   return PackAndSubmit<kMaxParamBytes>(*this, stream, config, args.data());
 }
 

@@ -87,13 +87,12 @@ absl::Status CallInContext(const Kernel& kernel, const Stream& stream, const Rea
     if (!context->ok()) return context->status();
   }
   if (launch.attributes == nullptr) {
-    const CUresult result =
-        CallDriver(plan, stream, launch.grid, launch.block, launch.shared_bytes, launch.buffer, launch.bytes);
+    const CUresult result = CallDriver(kernel, stream, launch.grid, launch.block, launch.shared_bytes, launch.buffer);
     return result == CUDA_SUCCESS ? absl::OkStatus() : LaunchFailed(kernel, result);
   }
-  size_t bytes = launch.bytes;
+  size_t bytes = kernel.buffer_size();
   void* extra[] = {kLaunchParamBufferPointer, launch.buffer, kLaunchParamBufferSize, &bytes, kLaunchParamEnd};
-  return CallWithAttributes(kernel, stream, launch, bytes == 0 ? nullptr : extra);
+  return CallWithAttributes(kernel, stream, launch, launch.buffer == nullptr ? nullptr : extra);
 }
 
 }  // namespace
@@ -132,32 +131,29 @@ absl::Status CallIndirectly(const Kernel& kernel, const Stream& stream, ReadyLau
 
 namespace {
 
-absl::Status CallConfigured(const Kernel& kernel, const Stream& stream, const LaunchConfig& config, void* buffer,
-                            size_t bytes) {
+absl::Status CallConfigured(const Kernel& kernel, const Stream& stream, const LaunchConfig& config, void* buffer) {
   SLIPWAY_ASSIGN_OR_RETURN(ReadyLaunch launch, Configure(kernel, config));
   launch.buffer = buffer;
-  launch.bytes = bytes;
   if (config.HasAttributes()) launch.attributes = &config;
   return CallIndirectly(kernel, stream, launch);
 }
 
 }  // namespace
 
-absl::Status SubmitFully(const Kernel& kernel, const Stream& stream, const LaunchConfig& config, void* buffer,
-                         size_t bytes) {
-  return CallConfigured(kernel, stream, config, buffer, bytes);
+absl::Status SubmitFully(const Kernel& kernel, const Stream& stream, LaunchConfig config, void* buffer) {
+  return CallConfigured(kernel, stream, config, buffer);
 }
 
 absl::Status SubmitOddSize(const Kernel& kernel, const Stream& stream, int64_t size, uint32_t shared_bytes,
-                           void* buffer, size_t bytes) {
+                           void* buffer) {
   LaunchConfig config = ForSize(size);
   config.shared_bytes = shared_bytes;
-  return CallConfigured(kernel, stream, config, buffer, bytes);
+  return CallConfigured(kernel, stream, config, buffer);
 }
 
 absl::Status SubmitOddGrid(const Kernel& kernel, const Stream& stream, Dim3 grid, Dim3 block, uint32_t shared_bytes,
-                           void* buffer, size_t bytes) {
-  return CallConfigured(kernel, stream, {.grid = grid, .block = block, .shared_bytes = shared_bytes}, buffer, bytes);
+                           void* buffer) {
+  return CallConfigured(kernel, stream, {.grid = grid, .block = block, .shared_bytes = shared_bytes}, buffer);
 }
 
 }  // namespace slipway::internal

@@ -41,7 +41,7 @@ class BoundLaunch {
   [[gnu::always_inline]] absl::Status Launch(const Stream& stream) const {
     const State& state = *state_;
     // A launch of no blocks has no device here, so that it takes the other road.
-    if (stream.direct_device() != state.device || internal::LaunchHooked()) [[unlikely]]
+    if (!internal::GoesStraight(stream, state.device)) [[unlikely]]
       return LaunchIndirectly(stream);
     const CUresult result =
         state.launch(state.function, state.grid.x, state.grid.y, state.grid.z, state.block.x, state.block.y,

@@ -35,6 +35,9 @@ using Facts = uint64_t;
 //              of its memory: a raw address is believed
 //        25    struct: the word of a struct by value; bits 32-63 are its size and 16-19 its alignment
 //        32-47 id of the device whose memory it is (DeviceState::id)
+//        48-63 the complement of that id. So the AND of several words still has all 32 bits of a device if and only if
+//        all
+//              words are of that device, and any demand is a set of bits that have to be 1
 namespace facts {
 inline constexpr Facts kDTypeMask = 0xff;
 inline constexpr int kRankShift = 8;
@@ -53,11 +56,14 @@ inline constexpr Facts kPointer = Facts{1} << 24;
 inline constexpr Facts kStruct = Facts{1} << 25;
 inline constexpr int kStructSizeShift = 32;
 inline constexpr int kDeviceShift = 32;
-inline constexpr Facts kDeviceMask = Facts{0xffff} << kDeviceShift;
+inline constexpr Facts kDeviceMask = Facts{0xffffffff} << kDeviceShift;
 
 constexpr DType DTypeOf(Facts word) { return static_cast<DType>(word & kDTypeMask); }
 constexpr int RankOf(Facts word) { return static_cast<int>((word & kRankMask) >> kRankShift); }
-constexpr uint16_t DeviceOf(Facts word) { return static_cast<uint16_t>((word & kDeviceMask) >> kDeviceShift); }
+constexpr uint16_t DeviceOf(Facts word) { return static_cast<uint16_t>(word >> kDeviceShift); }
+constexpr Facts OfDevice(uint16_t id) {
+  return Facts{id} << kDeviceShift | Facts{static_cast<uint16_t>(~id)} << (kDeviceShift + 16);
+}
 constexpr Facts OfScalar(DType dtype) { return kScalar | static_cast<Facts>(dtype); }
 constexpr Facts OfPointer(DType dtype, bool read_only, uint64_t address) {
   const Facts aligned = dtype == DType::kVoid || address % AlignOf(dtype) == 0 ? kValid : 0;

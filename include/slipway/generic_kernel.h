@@ -95,8 +95,7 @@ class GenericKernel {
   absl::StatusOr<const Variant*> Find(const Device& device, absl::Span<const Arg> args) const;
   absl::StatusOr<Variant> Make(const Device& device, const Signature& signature) const;
   template <class... Args>
-  [[gnu::noinline]] absl::Status LaunchAsList(const Stream& stream, const LaunchConfig& config,
-                                              const Args&... args) const;
+  [[gnu::noinline]] absl::Status LaunchAsList(const Stream& stream, LaunchConfig config, const Args&... args) const;
 
   std::shared_ptr<State> state_;
 };
@@ -110,29 +109,30 @@ inline absl::Status GenericKernel::operator()(const Stream& stream, const Launch
   const Variant* const variant = state_->last.load(std::memory_order_acquire);
   if (variant != nullptr && variant->device == stream.device().state().get() &&
       internal::SameTypes(variant->type_words.data(), internal::TypeWords(args...))) [[likely]] {
-    alignas(16) std::byte buffer[kBytes + kSlack];
     [[maybe_unused]] const Variant::Param* param = variant->params.data();
-    [[maybe_unused]] Facts all = ~Facts{0};
-    [[maybe_unused]] const auto pack = [&](const auto& arg) {
-      using Source = internal::Packer<std::decay_t<decltype(arg)>>;
-      const Variant::Param& own = *param++;
-      Source::Store(buffer + own.offset, arg);
-      if constexpr (Source::kHasFacts) all &= Source::FactsOf(arg, 0);
-      return Source::Misfit(own.demand, arg);
-    };
     Facts misfit = 0;
-    ((misfit |= pack(args)), ...);
+    [[maybe_unused]] Facts all = ~Facts{0};
+    [[maybe_unused]] const auto look_at = [&](const auto& arg) {
+      using Source = internal::Packer<std::decay_t<decltype(arg)>>;
+      if constexpr (Source::kHasFacts) all &= Source::FactsOf(arg, 0);
+      misfit |= Source::Misfit((param++)->demand, arg);
+    };
+    (look_at(args), ...);
     if constexpr ((internal::Packer<std::decay_t<Args>>::kHasFacts || ...)) misfit |= all & variant->forbidden;
     if (misfit == 0) [[likely]] {
-      return internal::Submit(variant->kernel, stream, config, buffer, variant->kernel.buffer_size());
+      alignas(16) std::byte buffer[kBytes + kSlack];
+      param = variant->params.data();
+      (internal::Packer<std::decay_t<Args>>::Store(buffer + (param++)->offset, args), ...);
+      return internal::Submit(variant->kernel, stream, config, sizeof...(Args) == 0 ? nullptr : buffer);
     }
   }
-  return LaunchAsList(stream, config, args...);
+  return LaunchAsList(stream, internal::CopyFields(config), args...);
 }
 
 template <class... Args>
-absl::Status GenericKernel::LaunchAsList(const Stream& stream, const LaunchConfig& config, const Args&... args) const {
-  const DeviceState* const device = stream.device().state().get();  // Null if the stream was moved from; Launch says so.
+absl::Status GenericKernel::LaunchAsList(const Stream& stream, LaunchConfig config, const Args&... args) const {
+  const DeviceState* const device =
+      stream.device().state().get();  // Null if the stream was moved from; Launch says so.
   const std::tuple<internal::AsArg<std::decay_t<Args>>...> list(
       internal::AsArgInput<std::decay_t<Args>>{args, device == nullptr ? uint16_t{0} : device->id}...);
   return std::apply(

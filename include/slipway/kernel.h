@@ -77,6 +77,7 @@ class Relaxed {
   }
   T get() const { return value_.load(std::memory_order_relaxed); }
   void set(T value) const { value_.store(value, std::memory_order_relaxed); }
+  T exchange(T value) const { return value_.exchange(value, std::memory_order_relaxed); }
 
  private:
   mutable std::atomic<T> value_;
@@ -88,12 +89,11 @@ struct LaunchPlan {
   decltype(DriverApi::LaunchKernel) launch = nullptr;
   CUfunction function = nullptr;
   const DeviceState* device = nullptr;
-  // Sizes up to this leave part of the device idle; looked at so that it is said once, and 0 after that.
-  Relaxed<uint64_t> small_size = 0;
   uint64_t max_size = 0;  // The largest ForSize: block times the most blocks that a grid has in x.
   uint32_t block = 0;     // Threads of a block under ForSize, from occupancy; a power of two, 1 << block_shift.
   uint32_t block_shift = 0;
-  Relaxed<uint32_t> small_grid = 0;  // The same as small_size for a grid that is given: blocks in x.
+  // Grids of so few blocks in x may leave part of the device idle; looked at so that it is said once, and 0 after that.
+  Relaxed<uint32_t> small_grid = 0;
   uint32_t max_grid[3] = {};
   uint32_t max_block[3] = {};
   uint32_t max_threads = 0;       // Of a block of this kernel.
@@ -115,12 +115,11 @@ struct ParamPlan {
   uint32_t padding = 0;
 };
 
-// What a typed launch demands of all its arrays together: (facts & mask) == want of each. What any of them has to meet,
-// all have to, so a misfit is looked at again, array by array.
+// The bits that a typed launch demands of the facts words of all its arrays together. What any of them has to meet, all
+// have to, so a misfit is looked at again, array by array.
 struct ArraysDemand {
-  Facts want = 0;
-  Facts mask = 0;
-  Facts mask_written = 0;  // The mask where all arrays are written.
+  Facts read = 0;
+  Facts written = 0;  // Where all arrays are written.
 };
 
 class BoundLaunch;
@@ -145,8 +144,10 @@ class Kernel {
   // dtype, rank, layout, index range or device is not what the parameter wants, or that is null, or not writable where
   // the kernel writes; a stream of another device; a grid, block or shared memory past the kernel's or the device's
   // limits. Otherwise the driver's own error. What goes wrong while the kernel runs is reported by Stream::Synchronize.
-  absl::Status Launch(const Stream& stream, const LaunchConfig& config, absl::Span<const Arg> args) const;
-  absl::Status Launch(const Stream& stream, const LaunchConfig& config, std::initializer_list<Arg> args) const {
+  [[gnu::always_inline]] absl::Status Launch(const Stream& stream, const LaunchConfig& config,
+                                             absl::Span<const Arg> args) const;
+  [[gnu::always_inline]] absl::Status Launch(const Stream& stream, const LaunchConfig& config,
+                                             std::initializer_list<Arg> args) const {
     return Launch(stream, config, absl::MakeConstSpan(args.begin(), args.size()));
   }
   // The same, written as a call: saxpy(stream, ForSize(n), y, x, 2.0f). What the C++ types of the arguments tell is
@@ -177,19 +178,22 @@ class Kernel {
   const LaunchPlan& plan() const { return state_->plan; }
   absl::Span<const ParamPlan> params() const { return state_->params; }
   uint32_t num_params() const { return state_->num_params; }
-  uint32_t buffer_size() const { return state_->buffer_size; }  // Bytes: the end of the last parameter.
+  size_t buffer_size() const { return state_->buffer_size; }  // Bytes: the end of the last parameter.
 
   // For the launch paths: the parameters' TypeCodes (packing.h), with a 0 behind the last; what all arrays of a launch
   // have to meet together; and a handle that keeps the code loaded.
   const uint64_t* type_words() const { return state_->type_words.data(); }
   const ArraysDemand& arrays_demand() const { return state_->arrays_demand; }
   std::shared_ptr<const void> owner() const { return state_; }
+  // {CU_LAUNCH_PARAM_BUFFER_SIZE, address of the size}, as cuLaunchKernel's `extra` has it.
+  void* const (&size_entry() const)[2] { return state_->size_entry; }
 
  private:
   struct State {
     LaunchPlan plan;
     uint32_t num_params = 0;
-    uint32_t buffer_size = 0;
+    size_t buffer_size = 0;
+    void* size_entry[2] = {};
     ArraysDemand arrays_demand;
     std::vector<uint64_t> type_words;
     std::vector<ParamPlan> params;
@@ -201,8 +205,9 @@ class Kernel {
   static absl::StatusOr<Kernel> Make(const Device& device, CUfunction function, CompiledKernel compiled,
                                      std::optional<Module> module);
   template <class... Args>
-  [[gnu::noinline]] absl::Status LaunchAsList(const Stream& stream, const LaunchConfig& config,
-                                              const Args&... args) const;
+  [[gnu::noinline]] absl::Status LaunchAsList(const Stream& stream, LaunchConfig config, const Args&... args) const;
+  absl::Status LaunchSized(const Stream& stream, int64_t size, uint32_t shared_bytes, absl::Span<const Arg> args) const;
+  absl::Status LaunchConfigured(const Stream& stream, LaunchConfig config, absl::Span<const Arg> args) const;
   absl::StatusOr<std::vector<Arg>> InOrder(absl::Span<const NamedArg> args) const;
 
   std::shared_ptr<const State> state_;

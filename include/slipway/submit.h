@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "absl/status/status.h"
 #include "slipway/hooks.h"
@@ -26,8 +27,7 @@ struct ReadyLaunch {
   Dim3 grid;
   Dim3 block;
   uint32_t shared_bytes = 0;
-  void* buffer = nullptr;
-  size_t bytes = 0;
+  void* buffer = nullptr;                    // nullptr if there are no parameters.
   const LaunchConfig* attributes = nullptr;  // Where any is asked for.
   const void* bound = nullptr;               // The bound launch that this is one of; see CaptureRecord::NoteLaunch.
 };
@@ -36,17 +36,39 @@ struct ReadyLaunch {
 // reference to one would make the hot path store it.
 [[gnu::cold]] absl::Status ArgumentMismatch(const Kernel& kernel, absl::Span<const Facts> given);
 [[gnu::cold]] absl::Status SubmitOddSize(const Kernel& kernel, const Stream& stream, int64_t size,
-                                         uint32_t shared_bytes, void* buffer, size_t bytes);
+                                         uint32_t shared_bytes, void* buffer);
 [[gnu::cold]] absl::Status SubmitOddGrid(const Kernel& kernel, const Stream& stream, Dim3 grid, Dim3 block,
-                                         uint32_t shared_bytes, void* buffer, size_t bytes);
-[[gnu::noinline]] absl::Status SubmitFully(const Kernel& kernel, const Stream& stream, const LaunchConfig& config,
-                                           void* buffer, size_t bytes);
+                                         uint32_t shared_bytes, void* buffer);
+[[gnu::noinline]] absl::Status SubmitFully(const Kernel& kernel, const Stream& stream, LaunchConfig config,
+                                           void* buffer);
 [[gnu::noinline]] absl::Status CallIndirectly(const Kernel& kernel, const Stream& stream, ReadyLaunch launch);
 [[gnu::cold]] absl::Status LaunchFailed(const Kernel& kernel, CUresult result);
 
 // Grid and block of a configuration, checked; grid.x of 0 if there is nothing to do. Says once that a launch is too
 // small for the device.
 absl::StatusOr<ReadyLaunch> Configure(const Kernel& kernel, const LaunchConfig& config);
+
+// One compare and one branch for all that may stand in a launch's way: a stream that is not the device's, or that the
+// driver cannot be given just so, and hooks.
+[[gnu::always_inline]] inline bool GoesStraight(const Stream& stream, const DeviceState* device) {
+  const uint64_t differs = reinterpret_cast<uint64_t>(stream.direct_device()) ^ reinterpret_cast<uint64_t>(device);
+  return (differs | LaunchHooks()) == 0;
+}
+
+// A copy for the roads out of line, made field by field: were the caller's own configuration handed on, or copied
+// whole, it would have to lie in memory, and be written there on the straight road too.
+[[gnu::always_inline]] inline LaunchConfig CopyFields(const LaunchConfig& config) {
+  LaunchConfig copy;
+  copy.grid.x = config.grid.x, copy.grid.y = config.grid.y, copy.grid.z = config.grid.z;
+  copy.block.x = config.block.x, copy.block.y = config.block.y, copy.block.z = config.block.z;
+  copy.shared_bytes = config.shared_bytes;
+  copy.size = config.size, copy.size_y = config.size_y, copy.size_z = config.size_z;
+  copy.cluster.x = config.cluster.x, copy.cluster.y = config.cluster.y, copy.cluster.z = config.cluster.z;
+  copy.cooperative = config.cooperative;
+  copy.programmatic = config.programmatic;
+  copy.priority = config.priority;
+  return copy;
+}
 
 inline bool Fits(const LaunchPlan& plan, const Dim3& grid, const Dim3& block) {
   // Unsigned, so that a 0 less 1 is past every limit.
@@ -55,53 +77,65 @@ inline bool Fits(const LaunchPlan& plan, const Dim3& grid, const Dim3& block) {
          uint64_t{block.x} * block.y * block.z <= plan.max_threads && grid.x > plan.small_grid.get();
 }
 
-// The driver's call, for a grid and a block that are right.
-[[gnu::always_inline]] inline CUresult CallDriver(const LaunchPlan& plan, const Stream& stream, Dim3 grid, Dim3 block,
-                                                  uint32_t shared_bytes, void* buffer, size_t bytes) {
-  void* extra[] = {kLaunchParamBufferPointer, buffer, kLaunchParamBufferSize, &bytes, kLaunchParamEnd};
+// The driver's call, for a grid and a block that are right. The size of the buffer lies in the kernel, so that of its
+// entry in `extra` nothing has to be made.
+[[gnu::always_inline]] inline CUresult CallDriver(const Kernel& kernel, const Stream& stream, Dim3 grid, Dim3 block,
+                                                  uint32_t shared_bytes, void* buffer) {
+  const LaunchPlan& plan = kernel.plan();
+  void* extra[5];
+  std::memcpy(extra, kernel.size_entry(), sizeof(kernel.size_entry()));
+  extra[2] = kLaunchParamBufferPointer, extra[3] = buffer, extra[4] = kLaunchParamEnd;
   return plan.launch(plan.function, grid.x, grid.y, grid.z, block.x, block.y, block.z, shared_bytes, stream.handle(),
-                     nullptr, bytes == 0 ? nullptr : extra);
+                     nullptr, buffer == nullptr ? nullptr : extra);
 }
 
 [[gnu::always_inline]] inline absl::Status Call(const Kernel& kernel, const Stream& stream, Dim3 grid, Dim3 block,
-                                                uint32_t shared_bytes, void* buffer, size_t bytes) {
-  const LaunchPlan& plan = kernel.plan();
-  if (stream.direct_device() != plan.device || LaunchHooked()) [[unlikely]] {
-    return CallIndirectly(kernel, stream, {grid, block, shared_bytes, buffer, bytes});
+                                                uint32_t shared_bytes, void* buffer) {
+  if (!GoesStraight(stream, kernel.plan().device)) [[unlikely]] {
+    return CallIndirectly(kernel, stream, {grid, block, shared_bytes, buffer});
   }
-  const CUresult result = CallDriver(plan, stream, grid, block, shared_bytes, buffer, bytes);
+  const CUresult result = CallDriver(kernel, stream, grid, block, shared_bytes, buffer);
   if (result != CUDA_SUCCESS) [[unlikely]]
     return LaunchFailed(kernel, result);
   return absl::OkStatus();
 }
 
-// The launch itself, once the arguments lie in `buffer`. Inlined into its callers, where much of it is constant. The
-// two ways to a grid end in calls of their own, because merging them costs more than it saves.
+// The launch itself, once the arguments lie in `buffer` (nullptr if there are none). Inlined into its callers, where
+// much of it is constant. The two ways to a grid end in calls of their own, because merging them costs more than it
+// saves.
 [[gnu::always_inline]] inline absl::Status Submit(const Kernel& kernel, const Stream& stream,
-                                                  const LaunchConfig& config, void* buffer, size_t bytes) {
+                                                  const LaunchConfig& config, void* buffer) {
   const LaunchPlan& plan = kernel.plan();
   if (!config.IsPlain()) [[unlikely]]
-    return SubmitFully(kernel, stream, config, buffer, bytes);
+    return SubmitFully(kernel, stream, CopyFields(config), buffer);
   const bool fits = config.shared_bytes <= plan.max_shared_bytes;
   if (config.grid.x != 0) {
     if (!fits || !Fits(plan, config.grid, config.block)) [[unlikely]] {
-      return SubmitOddGrid(kernel, stream, config.grid, config.block, config.shared_bytes, buffer, bytes);
+      return SubmitOddGrid(kernel, stream, config.grid, config.block, config.shared_bytes, buffer);
     }
-    return Call(kernel, stream, config.grid, config.block, config.shared_bytes, buffer, bytes);
+    return Call(kernel, stream, config.grid, config.block, config.shared_bytes, buffer);
   }
-  // One compare for 0 (nothing to do), negative sizes, small ones and those past the grid.
+  // One compare for 0 (nothing to do), negative sizes and sizes past the grid; one for grids that are small.
   const uint64_t last = static_cast<uint64_t>(config.size) - 1;
-  const uint64_t small = plan.small_size.get();
-  if (!fits || last - small >= plan.max_size - small) [[unlikely]] {
-    return SubmitOddSize(kernel, stream, config.size, config.shared_bytes, buffer, bytes);
+  if (!fits || last >= plan.max_size) [[unlikely]] {
+    return SubmitOddSize(kernel, stream, config.size, config.shared_bytes, buffer);
   }
-  return Call(kernel, stream, {static_cast<uint32_t>(last >> plan.block_shift) + 1, 1, 1}, {plan.block, 1, 1},
-              config.shared_bytes, buffer, bytes);
+  const uint32_t last_block = static_cast<uint32_t>(last >> plan.block_shift);
+  if (last_block < plan.small_grid.get()) [[unlikely]] {
+    return SubmitOddSize(kernel, stream, config.size, config.shared_bytes, buffer);
+  }
+  return Call(kernel, stream, {last_block + 1, 1, 1}, {plan.block, 1, 1}, config.shared_bytes, buffer);
 }
 
 }  // namespace slipway::internal
 
 namespace slipway {
+
+// A configuration is large; of the most frequent kind two numbers are enough.
+inline absl::Status Kernel::Launch(const Stream& stream, const LaunchConfig& config, absl::Span<const Arg> args) const {
+  if (config.IsPlain() && config.grid.x == 0) return LaunchSized(stream, config.size, config.shared_bytes, args);
+  return LaunchConfigured(stream, internal::CopyFields(config), args);
+}
 
 template <internal::Packable... Args>
 inline absl::Status Kernel::operator()(const Stream& stream, const LaunchConfig& config, const Args&... args) const {
@@ -110,26 +144,24 @@ inline absl::Status Kernel::operator()(const Stream& stream, const LaunchConfig&
   constexpr size_t kBytes = (size_t{0} + ... + (internal::Packer<std::decay_t<Args>>::kMaxBytes + 8));
   constexpr size_t kSlack = std::max({size_t{16}, internal::Packer<std::decay_t<Args>>::kMaxBytes...});
   if (internal::SameTypes(state_->type_words.data(), internal::TypeWords(args...))) [[likely]] {
-    alignas(16) std::byte buffer[kBytes + kSlack];
+    // Looked at before anything is stored, as in TypedKernel.
     [[maybe_unused]] const ParamPlan* param = state_->params.data();
-    [[maybe_unused]] const auto pack = [&](const auto& arg) {
-      using Source = internal::Packer<std::decay_t<decltype(arg)>>;
-      const ParamPlan& plan = *param++;
-      Source::Store(buffer + plan.offset, arg);
-      return Source::Misfit(plan.demand, arg);
-    };
-    // In order: what a copy reaches beyond its parameter is padding, or is overwritten by the next.
     Facts misfit = 0;
-    ((misfit |= pack(args)), ...);
-    if (misfit == 0) [[likely]]
-      return internal::Submit(*this, stream, config, buffer, state_->buffer_size);
+    ((misfit |= internal::Packer<std::decay_t<Args>>::Misfit((param++)->demand, args)), ...);
+    if (misfit == 0) [[likely]] {
+      alignas(16) std::byte buffer[kBytes + kSlack];
+      // In order: what a copy reaches beyond its parameter is padding, or is overwritten by the next.
+      param = state_->params.data();
+      (internal::Packer<std::decay_t<Args>>::Store(buffer + (param++)->offset, args), ...);
+      return internal::Submit(*this, stream, config, sizeof...(Args) == 0 ? nullptr : buffer);
+    }
   }
-  return LaunchAsList(stream, config, args...);  // Which also says what is wrong.
+  return LaunchAsList(stream, internal::CopyFields(config), args...);  // Which also says what is wrong.
 }
 
 // A std::tuple, because a tensor's AsArg stays where it was made.
 template <class... Args>
-absl::Status Kernel::LaunchAsList(const Stream& stream, const LaunchConfig& config, const Args&... args) const {
+absl::Status Kernel::LaunchAsList(const Stream& stream, LaunchConfig config, const Args&... args) const {
   const std::tuple<internal::AsArg<std::decay_t<Args>>...> list(
       internal::AsArgInput<std::decay_t<Args>>{args, state_->device.id()}...);
   return std::apply(

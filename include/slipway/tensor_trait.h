@@ -121,7 +121,10 @@ struct TensorAccess {
       return Trait::facts(t);
     } else {
       const int rank = RankOf(t);
-      if (rank < 0 || rank > kMaxRank) return facts::kRankMask | static_cast<Facts>(DTypeOf(t));
+      if (rank < 0 || rank > kMaxRank) {
+        const Facts shown = rank < 0 || rank > 15 ? 15 : rank;
+        return shown << facts::kRankShift | static_cast<Facts>(DTypeOf(t));
+      }
       int64_t words[1 + 2 * kMaxRank];
       Store(reinterpret_cast<std::byte*>(words), t);
       if constexpr (kHasDevice) device_id = Trait::device_id(t);
@@ -154,7 +157,7 @@ struct TensorAccess {
         return demand.Misfit(FactsOf(t, facts::DeviceOf(demand.want)));
       }
       if constexpr (kHasDevice) {
-        return (Facts{Trait::device_id(t)} << facts::kDeviceShift ^ demand.want) & demand.mask & facts::kDeviceMask;
+        return (facts::OfDevice(Trait::device_id(t)) ^ demand.want) & demand.mask & facts::kDeviceMask;
       }
       return 0;
     }

@@ -160,12 +160,11 @@ constexpr std::array<size_t, sizeof...(Params) + 1> Offsets() {
   return offsets;
 }
 
-// What the arrays of a launch are, together: a bit is demanded of all of them, and all are of one device. Two
-// instructions an array instead of four that compare each with its own demand.
+// What the arrays of a launch have in common: all that can be demanded of an array, and its device, are bits that are
+// 1, so that one AND an array does instead of four instructions that compare each with its own demand.
 struct ArrayChecks {
-  Facts all = ~Facts{0};         // Bits that all arrays have,
-  Facts any = 0;                 // and that any has: equal where they are of one device.
-  Facts written = ~Facts{0};     // Bits that all arrays have whose parameters are not const,
+  Facts all = ~Facts{0};         // Bits that all arrays have.
+  Facts written = ~Facts{0};     // Those whose parameters are not const,
   Facts contiguous = ~Facts{0};  // and those whose parameters are contiguous, though perhaps not the arrays.
   Facts others = 0;              // The misfits of what is not looked at that way.
 };
@@ -250,7 +249,6 @@ struct ParamPacker<ArrayView<T, N, L>, A> {
     } else {
       const Facts word = ViewOf(arg).facts();
       checks.all &= word;
-      checks.any |= word;
       if constexpr (!std::is_const_v<T>) checks.written &= word;
       if constexpr (L == Layout::kContiguous && N > 0) checks.contiguous &= word;
     }
@@ -331,31 +329,29 @@ class TypedKernel {
     // The last copy may reach past the end: a strided tensor's for a contiguous parameter.
     constexpr size_t kSlack = std::max({size_t{1}, internal::ParamPacker<Params, Args>::kOverrun...});
     alignas(16) std::byte buffer[kBytes + kSlack];
-    // All arguments are packed and checked before the one branch; misfits are told apart afterwards.
+    // All arguments are looked at and packed before the one branch; misfits are told apart afterwards. Looked at first:
+    // what is stored might be what is looked at, for all that the compiler knows.
     internal::ArrayChecks checks;
     [[maybe_unused]] const ParamPlan* const plans = kernel_.params().data();
+    (internal::ParamPacker<Params, Args>::Check(checks, plans + I, args), ...);
     (internal::ParamPacker<Params, Args>::Store(buffer + kOffsets[I], args), ...);
     (ZeroPadding<I>(buffer), ...);
-    (internal::ParamPacker<Params, Args>::Check(checks, plans + I, args), ...);
     Facts misfit = checks.others;
     if constexpr (((internal::ParamTraits<Params>::kIsArray && !Tensor<Args>) || ...)) {
       constexpr bool kAllWritten = ((internal::ParamTraits<Params>::kIsWritten || Tensor<Args>)&&...);
-      const ArraysDemand& demand = kernel_.arrays_demand();
-      misfit |=
-          ((checks.all ^ demand.want) | (checks.any ^ demand.want)) & (kAllWritten ? demand.mask_written : demand.mask);
+      misfit |= ~checks.all & (kAllWritten ? kernel_.arrays_demand().written : kernel_.arrays_demand().read);
       if constexpr (!kAllWritten) misfit |= ~checks.written & facts::kWritable;
       misfit |= ~checks.contiguous & facts::kContiguous;
     }
     if (misfit != 0) [[unlikely]] {
-      return Recheck(std::index_sequence<I...>(), stream, config, buffer, args...);
+      if (absl::Status status = Recheck(args...); !status.ok()) return status;
     }
-    return internal::Submit(kernel_, stream, config, buffer, kBytes);
+    return internal::Submit(kernel_, stream, config, kBytes == 0 ? nullptr : buffer);
   }
 
   // One by one, exactly: what all arrays were asked for together is more than some kernels demand of each.
-  template <size_t... I, class... Args>
-  [[gnu::noinline]] absl::Status Recheck(std::index_sequence<I...>, const Stream& stream, const LaunchConfig& config,
-                                         std::byte* buffer, const Args&... args) const {
+  template <class... Args>
+  [[gnu::noinline]] absl::Status Recheck(const Args&... args) const {
     const std::array<Facts, sizeof...(Args)> given = {
         internal::ParamPacker<Params, Args>::FactsOf(args, kernel_.device().id())...};
     for (size_t i = 0; i < given.size(); ++i) {
@@ -363,7 +359,7 @@ class TypedKernel {
         return internal::ArgumentMismatch(kernel_, given);
       }
     }
-    return internal::Submit(kernel_, stream, config, buffer, kBytes);
+    return absl::OkStatus();
   }
 
   // Padding is zero, so that equal arguments make equal bytes.

@@ -129,7 +129,7 @@ TEST(DispatchTest, EightThreadsCompileEachKeyOnce) {
 TEST(DispatchTest, KeysKeepWhatShapesCode) {
   const Facts word = static_cast<Facts>(DType::kFloat32) | Facts{2} << facts::kRankShift | facts::kContiguous |
                      facts::kIndex32 | facts::kValid | facts::kWritable | Facts{9} << facts::kAlignShift |
-                     Facts{4} << facts::kDeviceShift;
+                     facts::OfDevice(4);
   EXPECT_EQ(KeyWord(word), word & ~(facts::kValid | facts::kAlignMask | facts::kDeviceMask));
   EXPECT_NE(KeyWord(facts::OfScalar(DType::kFloat32)), KeyWord(static_cast<Facts>(DType::kFloat32)));
 }
