@@ -97,6 +97,7 @@ const Bad kBad[] = {
     {"LabelTwice", InKernel("A: ret;\nA: ret;"), "line 8: label 'A' is defined twice"},
     {"DeclaredTwice", InKernel(".reg .b32 a;\n.reg .b32 a;"), "'a' is declared twice"},
     {"GuardIsNoPredicate", InKernel("@%r1 ret;"), "line 7: '%r1' is no predicate register"},
+    {"NegatedNumber", InKernel("mov.b32 %r1, !%r1;"), "'!' before something that is no predicate register"},
     {"DeepBlocks", InKernel(Deep("{", 100000, "")), "blocks nested deeper than 64"},
     {"DeepConstant", InKernel("mov.b32 %r1, " + Deep("(", 100000, "1;")), "nesting deeper than 100"},
     {"DeepNegation", InKernel("mov.b32 %r1, " + Deep("-", 100000, "1;")), "nesting deeper than 100"},
