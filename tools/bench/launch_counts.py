@@ -53,11 +53,13 @@ def count(build, path=None, case=None, atomics=False):
                 continue
             launches = int(many) - int(few)
             few_file, many_file = (pathlib.Path(f"{out}.{2 * index + k}") for k in (1, 2))
+            further = executed(many_file)
+            further.subtract(executed(few_file))
             row = {"path": name, "case": case_name,
-                   "instructions": (total(many_file) - total(few_file)) / launches,
+                   "instructions": sum(further.values()) / launches,
                    "allocations": (int(many_allocations) - int(few_allocations)) / launches}
             if atomics:
-                row["atomics"] = disassembly.atomics(executed(many_file) - executed(few_file), launches)
+                row["atomics"] = disassembly.atomics(further, launches)
             rows.append(row)
     return with_bare(rows)
 
@@ -71,12 +73,9 @@ def with_bare(rows):
     return [{**min(both, key=lambda row: row["instructions"]), "path": "bare"} for both in forms.values()] + rows
 
 
-def total(file):
-    return int(re.search(r"(?m)^(?:totals|summary): (\d+)", file.read_text()).group(1))
-
-
 def executed(file):
-    """How often each instruction ran, by (object file, address), of a callgrind file with instructions."""
+    """How often each instruction ran, by (object file, address), of a callgrind file with instructions. Their sum is what
+    counts: once there have been threads, the file's own totals include what ran between two marks."""
     runs = collections.Counter()
     current = None
     inclusive = False  # The line after a calls= line is the callee's cost.
