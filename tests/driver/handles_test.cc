@@ -1,15 +1,12 @@
 // Streams, events, memory, modules and contexts through their handles: one body for every driver at hand, then what
 // happens when a driver fails.
 #include <array>
-#include <cstdlib>
 #include <optional>
-#include <ostream>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
-#include "driver/registry.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "slipway/device.h"
@@ -19,6 +16,7 @@
 #include "slipway/null_driver.h"
 #include "slipway/stream.h"
 #include "tests/assembled.h"
+#include "tests/driver/backends.h"
 
 namespace slipway {
 namespace {
@@ -70,50 +68,11 @@ LOOP:
 }
 )";
 
-std::string Message(const absl::Status& status) { return std::string(status.message()); }
-
-// A driver to run the tests on, printed by its name.
-struct Backend {
-  const DriverApi* api;
-};
-void PrintTo(const Backend& backend, std::ostream* out) { *out << backend.api->name; }
-
-const DriverApi* Registered(const char* name) {
-  OpenDriver open = FindDriver(name);
-  if (open == nullptr) return nullptr;
-  const absl::StatusOr<const DriverApi*> api = open();
-  return api.ok() && Device::Open(**api).ok() ? *api : nullptr;
-}
-
-// Drivers that really run kernels.
-std::vector<Backend> ComputingDrivers() {
-  setenv("SLIPWAY_CPU_DEVICES", "2", /*overwrite=*/0);  // The second one's context is what a test needs.
-  std::vector<Backend> drivers;
-  for (const char* name : {"cpu", "cuda"}) {
-    if (const DriverApi* api = Registered(name)) drivers.push_back({api});
-  }
-  return drivers;
-}
-
-std::vector<Backend> DriversAtHand() {
-  std::vector<Backend> drivers = ComputingDrivers();
-  drivers.push_back({&NullDriver()});
-  drivers.push_back({&RecordingDriver()});
-  drivers.push_back({&FaultDriver::Wrap(RecordingDriver()).value()->api()});
-  return drivers;
-}
-
-CUcontext Current(const DriverApi& api) {
-  CUcontext context = nullptr;
-  EXPECT_EQ(api.CtxGetCurrent(&context), CUDA_SUCCESS);
-  return context;
-}
-
 class HandlesTest : public testing::TestWithParam<Backend> {
  protected:
   const Device device_ = Device::Open(*GetParam().api).value();
   // Whether memory is real, so that what was copied there comes back.
-  const bool computes_ = std::string(GetParam().api->name) == "cpu" || std::string(GetParam().api->name) == "cuda";
+  const bool computes_ = IsComputing(*GetParam().api);
 };
 
 class ComputingTest : public HandlesTest {};
@@ -365,7 +324,6 @@ TEST_P(ComputingTest, AKernelThatTheModuleLacks) {
                                 "kernels are mangled unless they are extern \"C\")"));
 }
 
-std::string NameOf(const testing::TestParamInfo<Backend>& info) { return info.param.api->name; }
 INSTANTIATE_TEST_SUITE_P(Drivers, HandlesTest, testing::ValuesIn(DriversAtHand()), &NameOf);
 INSTANTIATE_TEST_SUITE_P(Drivers, ComputingTest, testing::ValuesIn(ComputingDrivers()), &NameOf);
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(ComputingTest);  // Without the CPU device and a GPU.
