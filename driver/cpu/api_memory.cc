@@ -112,8 +112,8 @@ CUresult AllocateIn(Context& context, size_t bytes, Arena::Kind kind, void** mem
   }
   if (*memory == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
   if (!Engine::Get().IsDestroyed(context)) return CUDA_SUCCESS;
-  // By another thread, since it was looked up: it may have freed what it owned before this was among it.
-  if (arena.BeginFree(reinterpret_cast<uintptr_t>(*memory), kind)) arena.Free(reinterpret_cast<uintptr_t>(*memory));
+  // By another thread, since it was looked up: what it owned may have been freed before this was among it.
+  arena.FreeOwner(context.id);
   return CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }
 

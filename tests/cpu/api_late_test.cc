@@ -84,5 +84,53 @@ TEST_F(ApiLate, SynchronousCallsAndFreesAreWaits) {
   EXPECT_EQ(Peek(a), 2u);
 }
 
+TEST_F(ApiLate, GraphsWaitToBeAskedFor) {
+  CUdeviceptr a = NewWords(64), b = NewWords(1 << 20);
+  CUstream stream = NewStream(), side = NewStream(), other = NewStream();
+  CUevent fork = NewEvent(), join = NewEvent(), done = NewEvent();
+  std::atomic<int> called{0};
+  Function("store");
+  Function("add_one");
+  CUgraph graph = nullptr;
+  CUgraphExec exec = nullptr;
+  ASSERT_CUDA(Api().StreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+  ASSERT_CUDA(Api().EventRecord(fork, stream));
+  ASSERT_CUDA(Api().StreamWaitEvent(side, fork, 0));
+  ASSERT_CUDA(Launch("add_one", 4096, 256, side, uint64_t{b}, 1u << 20));
+  ASSERT_CUDA(Api().LaunchHostFunc(
+      side, [](void* count) { ++*static_cast<std::atomic<int>*>(count); }, &called));
+  ASSERT_CUDA(Launch("add_one", 1, 64, stream, uint64_t{a}, 64u));
+  ASSERT_CUDA(Launch("add_one", 1, 64, stream, uint64_t{a}, 64u));
+  ASSERT_CUDA(Api().EventRecord(join, side));
+  ASSERT_CUDA(Api().StreamWaitEvent(stream, join, 0));
+  ASSERT_CUDA(Api().StreamEndCapture(stream, &graph));
+  ASSERT_CUDA(Api().GraphInstantiateWithFlags(&exec, graph, 0));
+
+  for (uint32_t round = 1; round <= 4; ++round) {
+    ASSERT_CUDA(Api().GraphLaunch(exec, stream));
+    ASSERT_CUDA(Api().EventRecord(done, stream));
+    Linger();
+    EXPECT_EQ(Peek(a), 2 * (round - 1));
+    EXPECT_EQ(called, static_cast<int>(round - 1));
+    if (round == 1) {
+      ASSERT_CUDA(Api().StreamSynchronize(stream));
+    } else if (round == 2) {
+      ASSERT_CUDA(Api().EventSynchronize(done));
+    } else if (round == 3) {
+      while (Api().StreamQuery(stream) == CUDA_ERROR_NOT_READY) std::this_thread::yield();
+    } else {  // By way of a stream that waits for the launch, and a second launch on another.
+      ASSERT_CUDA(Api().GraphLaunch(exec, other));
+      ASSERT_CUDA(Launch("store", 1, 64, other, uint64_t{a}, 50u));
+      ASSERT_CUDA(Api().StreamSynchronize(other));
+      EXPECT_EQ(Peek(a), 50u);
+      EXPECT_EQ(called, 5);
+      break;
+    }
+    EXPECT_EQ(Peek(a), 2 * round);
+    EXPECT_EQ(called, static_cast<int>(round));
+  }
+  EXPECT_EQ(ReadWords(b, 1 << 20), std::vector<uint32_t>(1 << 20, 5));
+}
+
 }  // namespace
 }  // namespace slipway::cpu

@@ -1,5 +1,7 @@
 // Allocations, copies and fills.
+#include <atomic>
 #include <numeric>
+#include <thread>
 
 #include "driver/cpu/arena.h"
 #include "tests/cpu/api_fixture.h"
@@ -249,6 +251,36 @@ TEST(Arena, RandomAllocationsNeverOverlap) {
   arena.FreeOwner(1);
   EXPECT_EQ(arena.used(0), 0u);
   EXPECT_NE(arena.Allocate(kLimit, 0, 1, Arena::Kind::kDevice), nullptr);
+}
+
+// An allocation that another thread makes while the context goes either fails or goes with it.
+TEST_F(ApiMemory, NothingIsLeftOfAContext) {
+  for (int round = 0; round < 30; ++round) {
+    CUcontext context = nullptr;
+    ASSERT_CUDA(Api().DevicePrimaryCtxRetain(&context, 1));
+    std::atomic<bool> started{false};
+    std::thread thread([&] {
+      EXPECT_CUDA(Api().CtxPushCurrent(context));
+      CUdeviceptr address = 0;
+      CUresult result = CUDA_SUCCESS;
+      while (result == CUDA_SUCCESS) {
+        result = Api().MemAlloc(&address, 256);
+        started = true;
+      }
+      EXPECT_TRUE(result == CUDA_ERROR_CONTEXT_IS_DESTROYED || result == CUDA_ERROR_OUT_OF_MEMORY) << result;
+    });
+    while (!started) std::this_thread::yield();
+    EXPECT_CUDA(Api().DevicePrimaryCtxRelease(1));
+    thread.join();
+  }
+  CUcontext context = nullptr;
+  size_t free = 0, total = 1;
+  ASSERT_CUDA(Api().DevicePrimaryCtxRetain(&context, 1));
+  ASSERT_CUDA(Api().CtxPushCurrent(context));
+  EXPECT_CUDA(Api().MemGetInfo(&free, &total));
+  EXPECT_EQ(free, total);
+  EXPECT_CUDA(Api().CtxPopCurrent(nullptr));
+  EXPECT_CUDA(Api().DevicePrimaryCtxRelease(1));
 }
 
 }  // namespace

@@ -191,6 +191,37 @@ TEST_F(ApiThreads, ForkedChildWorksOn) {
   }
 }
 
+// Small kernels in a row, which one thread runs, and a large one: both are left half-way when the fork comes.
+TEST_F(ApiThreads, ForkedChildGoesOnWithGraphs) {
+  constexpr uint32_t kWords = 100'000;
+  CUdeviceptr words = NewWords(kWords), few = NewWords(64);
+  CUstream stream = NewStream();
+  Function("add_one");
+  CUgraph graph = nullptr;
+  CUgraphExec exec = nullptr;
+  ASSERT_CUDA(Api().StreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+  for (int i = 0; i < 200; ++i) ASSERT_CUDA(Launch("add_one", 1, 64, stream, uint64_t{few}, 64u));
+  ASSERT_CUDA(Launch("add_one", (kWords + 255) / 256, 256, stream, uint64_t{words}, kWords));
+  ASSERT_CUDA(Api().StreamEndCapture(stream, &graph));
+  ASSERT_CUDA(Api().GraphInstantiateWithFlags(&exec, graph, 0));
+  auto all_are = [&](uint32_t value) {
+    std::vector<uint32_t> read(kWords), read_few(64);
+    return Api().StreamSynchronize(stream) == CUDA_SUCCESS &&
+           Api().MemcpyDtoH(read.data(), words, kWords * 4) == CUDA_SUCCESS &&
+           Api().MemcpyDtoH(read_few.data(), few, 256) == CUDA_SUCCESS &&
+           read == std::vector<uint32_t>(kWords, value) && read_few == std::vector<uint32_t>(64, 200 * value);
+  };
+  uint32_t expected = 0;
+  for (int round = 0; round < 5; ++round) {
+    for (int i = 0; i < 20; ++i, ++expected) ASSERT_CUDA(Api().GraphLaunch(exec, stream));
+    ExpectInChild([&] {
+      return all_are(expected) && Api().GraphLaunch(exec, stream) == CUDA_SUCCESS && all_are(expected + 1) &&
+             Api().GraphExecDestroy(exec) == CUDA_SUCCESS;
+    });
+    ASSERT_TRUE(all_are(expected));
+  }
+}
+
 TEST_F(ApiThreads, ForkWhileOtherThreadsLaunch) {
   std::atomic<bool> stop{false};
   // Looked up before: the fixture's own lock may be held by another thread when the fork comes.
