@@ -15,11 +15,13 @@
 #include "driver/registry.h"
 #include "driver/status_macros.h"
 #include "slipway/device.h"
+#include "slipway/host_driver.h"
 
 namespace slipway {
 namespace {
 
 const DriverRegistration cuda_registration("cuda", &CudaDriver);
+const DriverRegistration host_registration("host", [] { return absl::StatusOr<const DriverApi*>(&HostDriver()); });
 
 // A name taken apart: "cuda:3" is {"cuda", 3}.
 struct DeviceName {
@@ -28,7 +30,7 @@ struct DeviceName {
 };
 
 absl::StatusOr<DeviceName> ParseName(std::string_view which, bool from_environment) {
-  if (which == "auto" || which == "cpu" || which == "cuda") return DeviceName{.driver = which};
+  if (which == "auto" || which == "cpu" || which == "cuda" || which == "host") return DeviceName{.driver = which};
   constexpr std::string_view kPrefix = "cuda:";
   if (which.substr(0, kPrefix.size()) == kPrefix) {
     const std::string_view digits = which.substr(kPrefix.size());
@@ -41,13 +43,13 @@ absl::StatusOr<DeviceName> ParseName(std::string_view which, bool from_environme
   }
   return absl::InvalidArgumentError(absl::StrCat("unknown device '", AsAbsl(which), "'",
                                                  from_environment ? " in the environment variable SLIPWAY_DEVICE" : "",
-                                                 ": give 'auto', 'cuda', 'cuda:N' (N from 0) or 'cpu'"));
+                                                 ": give 'auto', 'cuda', 'cuda:N' (N from 0), 'cpu' or 'host'"));
 }
 
 absl::StatusOr<const DriverApi*> GetDriver(std::string_view name) {
   if (OpenDriver open = FindDriver(name)) return open();
   if (name != "cpu") {
-    return absl::NotFoundError(absl::StrCat("there is no driver '", AsAbsl(name), "'; give 'cuda' or 'cpu'"));
+    return absl::NotFoundError(absl::StrCat("there is no driver '", AsAbsl(name), "'; give 'cuda', 'cpu' or 'host'"));
   }
   return absl::NotFoundError(
       "the CPU device is not part of this program: link slipway::cpu_device (or slipway::slipway)");

@@ -6,6 +6,7 @@
 #include "driver/check.h"
 #include "driver/status_macros.h"
 #include "slipway/bound_launch.h"
+#include "slipway/host_driver.h"
 #include "slipway/kernel.h"
 
 namespace slipway {
@@ -184,6 +185,11 @@ absl::Status BoundMismatch(const Kernel& kernel, size_t index, Facts given) {
 }
 
 absl::Status LaunchFailed(const Kernel& kernel, CUresult result) {
+  // A host function's own words.
+  if (&kernel.device().api() == &HostDriver()) {
+    const absl::Status own = TakeHostFailure();
+    if (!own.ok()) return absl::Status(own.code(), absl::StrCat(Prefix(kernel), own.message()));
+  }
   return DriverStatus(kernel.device().api(), result, absl::StrCat("launch of kernel '", kernel.name(), "'"));
 }
 

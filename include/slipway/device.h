@@ -64,11 +64,11 @@ struct PriorityRange {
 // handles of one state.
 class Device {
  public:
-  // Opens the device that `which` names: "auto", "cuda", "cuda:N" or "cpu"; empty stands for $SLIPWAY_DEVICE, and for
-  // "auto" where that is unset or empty. "auto" takes the first GPU that works, else the CPU device, and then says
-  // once, on stderr, why no GPU is used ($SLIPWAY_LOG=quiet silences that). INVALID_ARGUMENT for any other name;
-  // NOT_FOUND where no such device or driver is (the message says what was looked for and how to mend it); else the
-  // driver's error.
+  // Opens the device that `which` names: "auto", "cuda", "cuda:N", "cpu" or "host" (host_driver.h); empty stands for
+  // $SLIPWAY_DEVICE, and for "auto" where that is unset or empty. "auto" takes the first GPU that works, else the CPU
+  // device, and then says once, on stderr, why no GPU is used ($SLIPWAY_LOG=quiet silences that). INVALID_ARGUMENT for
+  // any other name; NOT_FOUND where no such device or driver is (the message says what was looked for and how to mend
+  // it); else the driver's error.
   static absl::StatusOr<Device> Open(std::string_view which = {});
 
   // Opens `ordinal` of a driver table: the CPU device's, a null or fault driver's, or an application's own. `api` must

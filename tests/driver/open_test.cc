@@ -77,14 +77,14 @@ class UnknownNameTest : public OpenTest, public testing::WithParamInterface<cons
 
 TEST_P(UnknownNameTest, IsRefusedWithWhatIsAllowed) {
   const std::string name = GetParam();
-  EXPECT_EQ(
-      Device::Open(name).status(),
-      absl::InvalidArgumentError("unknown device '" + name + "': give 'auto', 'cuda', 'cuda:N' (N from 0) or 'cpu'"));
+  EXPECT_EQ(Device::Open(name).status(),
+            absl::InvalidArgumentError("unknown device '" + name +
+                                       "': give 'auto', 'cuda', 'cuda:N' (N from 0), 'cpu' or 'host'"));
   setenv("SLIPWAY_DEVICE", name.c_str(), 1);
   EXPECT_EQ(Device::Open().status(),
             absl::InvalidArgumentError("unknown device '" + name +
                                        "' in the environment variable SLIPWAY_DEVICE: give 'auto', 'cuda', 'cuda:N' "
-                                       "(N from 0) or 'cpu'"));
+                                       "(N from 0), 'cpu' or 'host'"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Names, UnknownNameTest,
