@@ -4,7 +4,11 @@
 //   Device device = Device::Open(CpuDriver()).value();
 //
 // It takes PTX, translates it to host code and runs the blocks of a launch on the machine's cores. It answers as a
-// driver answers: asynchronous streams, strict limits, errors that stick to a context after a fault.
+// driver answers: asynchronous streams, strict limits, errors that stick to a context after a fault. Streams capture by
+// the driver's rules; a chain of small kernels in a graph runs on one thread without looking at the queues in between.
+//
+// What it lacks answers with an error: clusters of more than one block (NOT_SUPPORTED), and stream-ordered allocations,
+// frees and launches of graphs on a capturing stream (STREAM_CAPTURE_UNSUPPORTED: its graphs have no such nodes).
 //
 // Environment, read once, at the first Init:
 //   SLIPWAY_CPU_ARCH     compute capability reported, as "90", "9.0" or "sm_90"; 7.5 to 12.1, default 9.0
