@@ -256,7 +256,8 @@ absl::Status GraphExec::SetKernelNode(const void* key, int occurrence, const CUD
     std::vector<Owner>& kept = state_->replaced[node];
     // The usual case, numbers that change from step to step, uses what it used.
     if (kept == owners) continue;
-    Retire(*state_, std::make_shared<const std::vector<Owner>>(std::exchange(kept, owners)));
+    if (!kept.empty()) Retire(*state_, std::make_shared<const std::vector<Owner>>(std::move(kept)));
+    kept = owners;
   }
   return absl::OkStatus();
 }
