@@ -142,7 +142,9 @@ ArraysDemand ArraysDemandOf(const std::vector<ParamPlan>& params, const Signatur
                             facts::kContiguous | facts::kWritable;
   ArraysDemand demand;
   for (size_t i = 0; i < params.size(); ++i) {
-    if (signature[i].kind == ParamKind::kArray) demand.read |= params[i].demand.want & ~kByType;
+    if (signature[i].kind != ParamKind::kArray) continue;
+    demand.read |= params[i].demand.want & ~kByType;
+    if (params[i].demand.want & (facts::kContiguous | facts::kIndex32)) demand.promises = true;
   }
   demand.written = demand.read | facts::kWritable;
   return demand;

@@ -178,6 +178,14 @@ absl::Status ArgumentMismatch(const Kernel& kernel, absl::Span<const Facts> give
   return BoundMismatch(kernel, i, given[i]);
 }
 
+absl::Status CheckArguments(const Kernel& kernel, absl::Span<const Facts> given) {
+  for (size_t i = 0; i < given.size(); ++i) {
+    const Facts misfit = kernel.params()[i].demand.Misfit(given[i]) & ~facts::Excused(given[i]);
+    if (misfit != 0) return ArgumentMismatch(kernel, given);
+  }
+  return absl::OkStatus();
+}
+
 absl::Status BoundMismatch(const Kernel& kernel, size_t index, Facts given) {
   return absl::InvalidArgumentError(
       absl::StrCat(Prefix(kernel),

@@ -120,6 +120,8 @@ struct ParamPlan {
 struct ArraysDemand {
   Facts read = 0;
   Facts written = 0;  // Where all arrays are written.
+  // Whether any is to be contiguous or reached by 32-bit indices, which of a tensor has to be found out.
+  bool promises = false;
 };
 
 class BoundLaunch;
@@ -205,7 +207,8 @@ class Kernel {
   static absl::StatusOr<Kernel> Make(const Device& device, CUfunction function, CompiledKernel compiled,
                                      std::optional<Module> module);
   template <class... Args>
-  [[gnu::noinline]] absl::Status LaunchAsList(const Stream& stream, LaunchConfig config, const Args&... args) const;
+  [[gnu::noinline, gnu::noclone]] absl::Status LaunchAsList(const Stream& stream, LaunchConfig config,
+                                                            const Args&... args) const;
   absl::Status LaunchSized(const Stream& stream, int64_t size, uint32_t shared_bytes, absl::Span<const Arg> args) const;
   absl::Status LaunchConfigured(const Stream& stream, LaunchConfig config, absl::Span<const Arg> args) const;
   absl::StatusOr<std::vector<Arg>> InOrder(absl::Span<const NamedArg> args) const;

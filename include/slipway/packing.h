@@ -38,11 +38,16 @@ inline TypeCode CodeOf(const ParamSpec& param) {
 //                         parameter takes; parameters are stored in order, so that the next one overwrites that
 //   Code(a)               the argument's TypeCode
 //   Store(to, a)          copies the argument
-//   Misfit(demand, a)     the facts that an argument of the right code fails to meet
+//   Misfit(demand, a)     the facts that an argument of the right code fails to meet, exactly
 //   FactsOf(a, device_id) its facts word, for messages and for keys
 //   kHasFacts             whether it is an array that keeps its facts word
 template <class A>
 struct Packer {};
+
+// What is amiss with an argument of the right code, as far as a glance tells: 0 if all is well. Otherwise it is to be
+// looked at exactly, which may find that all is well.
+template <class A>
+[[gnu::always_inline]] inline Facts Glance(const FactsDemand& demand, const A& arg);
 
 template <Element T>
 struct Packer<T> {
@@ -135,11 +140,20 @@ struct Packer<T> {
     return CodeOf(ParamKind::kArray, Access::DTypeOf(tensor), rank);
   }
   [[gnu::always_inline]] static void Store(std::byte* to, const T& tensor) { Access::Store(to, tensor); }
-  [[gnu::always_inline]] static Facts Misfit(const FactsDemand& demand, const T& tensor) {
-    return Access::Misfit(demand, tensor);
+  static Facts Misfit(const FactsDemand& demand, const T& tensor) {
+    return demand.Misfit(Access::FactsOf(tensor, facts::DeviceOf(demand.want)));
   }
   static Facts FactsOf(const T& tensor, uint16_t device_id) { return Access::FactsOf(tensor, device_id); }
 };
+
+template <class A>
+inline Facts Glance(const FactsDemand& demand, const A& arg) {
+  if constexpr (Tensor<A>) {
+    return TensorAccess<A>::IsOdd(arg, demand) ? facts::kValid : 0;
+  } else {
+    return Packer<A>::Misfit(demand, arg);
+  }
+}
 
 // What may stand in the argument list of a launch.
 template <class A>

@@ -35,6 +35,9 @@ struct ReadyLaunch {
 // The rare ends of a launch, out of line so that the hot path stays small. They take small things by value: a
 // reference to one would make the hot path store it.
 [[gnu::cold]] absl::Status ArgumentMismatch(const Kernel& kernel, absl::Span<const Facts> given);
+// The arguments one by one, exactly: what a typed launch asks of all its arrays is more than some kernels demand of
+// each.
+[[gnu::noinline]] absl::Status CheckArguments(const Kernel& kernel, absl::Span<const Facts> given);
 [[gnu::cold]] absl::Status SubmitOddSize(const Kernel& kernel, const Stream& stream, int64_t size,
                                          uint32_t shared_bytes, void* buffer);
 [[gnu::cold]] absl::Status SubmitOddGrid(const Kernel& kernel, const Stream& stream, Dim3 grid, Dim3 block,
@@ -147,7 +150,8 @@ inline absl::Status Kernel::operator()(const Stream& stream, const LaunchConfig&
     // Looked at before anything is stored, as in TypedKernel.
     [[maybe_unused]] const ParamPlan* param = state_->params.data();
     Facts misfit = 0;
-    ((misfit |= internal::Packer<std::decay_t<Args>>::Misfit((param++)->demand, args)), ...);
+    ((misfit |= internal::Glance((param++)->demand, args)), ...);
+    if constexpr ((Tensor<std::decay_t<Args>> || ...)) misfit |= state_->arrays_demand.promises;
     if (misfit == 0) [[likely]] {
       alignas(16) std::byte buffer[kBytes + kSlack];
       // In order: what a copy reaches beyond its parameter is padding, or is overwritten by the next.
@@ -156,7 +160,8 @@ inline absl::Status Kernel::operator()(const Stream& stream, const LaunchConfig&
       return internal::Submit(*this, stream, config, sizeof...(Args) == 0 ? nullptr : buffer);
     }
   }
-  return LaunchAsList(stream, internal::CopyFields(config), args...);  // Which also says what is wrong.
+  // Looks again, exactly, and launches, or says what is wrong.
+  return LaunchAsList(stream, internal::CopyFields(config), args...);
 }
 
 // A std::tuple, because a tensor's AsArg stays where it was made.

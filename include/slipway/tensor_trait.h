@@ -17,9 +17,9 @@
 //             kernel's device.
 // facts       optional: the facts word (facts.h), for tensor types that keep one.
 //
-// Without `facts` a launch checks dtype, rank, null, alignment, negative extents and, where the kernel was specialised
-// for them, contiguity and the range of 32-bit indices. That no two elements of a written tensor share an address is
-// checked only as far as strides of zero go.
+// Without `facts` a launch checks dtype, rank, null, alignment, device if it is told, and, where the kernel was
+// specialised for them, contiguity and the range of 32-bit indices (which costs more, as they are found out anew). That
+// no extent is negative, and that the elements of a written tensor are apart from each other, is believed.
 #ifndef SLIPWAY_TENSOR_TRAIT_H_
 #define SLIPWAY_TENSOR_TRAIT_H_
 
@@ -88,8 +88,15 @@ struct TensorAccess {
     const auto* const data = Trait::data(t);
     std::memcpy(to, &data, 8);
     const auto& shape = Trait::shape(t);
-    CopyWords(to + 8, shape, rank);
     const auto& strides = Trait::strides(t);
+    if constexpr (kWordPointer<decltype(shape)> && kWordPointer<decltype(strides)>) {
+      // Where shape and strides are members of a struct, the compiler knows whether they are neighbours.
+      if (__builtin_constant_p(strides == shape + rank) && strides == shape + rank) {
+        std::memcpy(to + 8, shape, 16 * static_cast<size_t>(rank));
+        return;
+      }
+    }
+    CopyWords(to + 8, shape, rank);
     if constexpr (std::is_pointer_v<std::remove_cvref_t<decltype(strides)>>) {
       if (strides == nullptr) [[unlikely]] {
         int64_t stride = 1;
@@ -103,9 +110,11 @@ struct TensorAccess {
     CopyWords(to + 8 * (1 + rank), strides, rank);
   }
   template <class Extents>
+  static constexpr bool kWordPointer =
+      std::is_same_v<std::decay_t<Extents>, const int64_t*> || std::is_same_v<std::decay_t<Extents>, int64_t*>;
+  template <class Extents>
   [[gnu::always_inline]] static void CopyWords(std::byte* to, const Extents& from, int count) {
-    if constexpr (std::is_same_v<std::decay_t<Extents>, const int64_t*> ||
-                  std::is_same_v<std::decay_t<Extents>, int64_t*>) {
+    if constexpr (kWordPointer<Extents>) {
       std::memcpy(to, from, 8 * static_cast<size_t>(count));
     } else {
       for (int d = 0; d < count; ++d) {
@@ -133,33 +142,19 @@ struct TensorAccess {
     }
   }
 
-  // The facts that a tensor of the right dtype and rank fails to meet. Nothing is computed but where something is odd
-  // or more is asked for than a strided array.
-  [[gnu::always_inline]] static Facts Misfit(const FactsDemand& demand, const T& t) {
+  // Whether something about a tensor of the right dtype and rank asks for a look at its exact facts.
+  [[gnu::always_inline]] static bool IsOdd(const T& t, const FactsDemand& demand) {
     if constexpr (kHasFacts) {
-      return demand.Misfit(Trait::facts(t));
+      return demand.Misfit(Trait::facts(t)) != 0;
     } else {
-      const auto address = reinterpret_cast<uint64_t>(Trait::data(t));
-      const int rank = RankOf(t);
-      const auto& shape = Trait::shape(t);
-      const auto& strides = Trait::strides(t);
-      int64_t signs = 0;
-      for (int d = 0; d < rank; ++d) signs |= shape[d];
-      bool zero_stride = false;
-      bool row_major = false;
-      if constexpr (std::is_pointer_v<std::remove_cvref_t<decltype(strides)>>) row_major = strides == nullptr;
-      if (!row_major) {
-        for (int d = 0; d < rank; ++d) zero_stride = zero_stride || strides[d] == 0;
-      }
-      constexpr Facts kAsked = facts::kContiguous | facts::kIndex32 | (kReadOnly ? facts::kWritable : 0);
-      if (address == 0 || (address & (AlignOf(DTypeOf(t)) - 1)) != 0 || signs < 0 || zero_stride ||
-          (demand.mask & kAsked) != 0) [[unlikely]] {
-        return demand.Misfit(FactsOf(t, facts::DeviceOf(demand.want)));
+      if constexpr (kReadOnly) {
+        if ((demand.mask & facts::kWritable) != 0) return true;
       }
       if constexpr (kHasDevice) {
-        return (facts::OfDevice(Trait::device_id(t)) ^ demand.want) & demand.mask & facts::kDeviceMask;
+        if (((facts::OfDevice(Trait::device_id(t)) ^ demand.want) & facts::kDeviceMask) != 0) return true;
       }
-      return 0;
+      const auto address = reinterpret_cast<uint64_t>(Trait::data(t));
+      return address == 0 || (address & (AlignOf(DTypeOf(t)) - 1)) != 0;
     }
   }
 };

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -166,7 +167,7 @@ struct ArrayChecks {
   Facts all = ~Facts{0};         // Bits that all arrays have.
   Facts written = ~Facts{0};     // Those whose parameters are not const,
   Facts contiguous = ~Facts{0};  // and those whose parameters are contiguous, though perhaps not the arrays.
-  Facts others = 0;              // The misfits of what is not looked at that way.
+  Facts others = 0;              // What is amiss with what is not looked at that way.
 };
 
 // How an argument of type A is stored and checked for a parameter of type P.
@@ -210,7 +211,9 @@ struct ParamPacker<T*, A> {
   }
   [[gnu::always_inline]] static void Check(ArrayChecks& checks, const ParamPlan* plan, const A& arg) {
     // Raw addresses are believed. Of arrays there are few here, so each is looked at by itself.
-    if constexpr (!kIsRaw) checks.others |= plan->demand.Misfit(FactsOf(arg, facts::DeviceOf(plan->demand.want)));
+    if constexpr (!kIsRaw) {
+      checks.others |= plan->demand.Misfit(FactsOf(arg, facts::DeviceOf(plan->demand.want)));
+    }
   }
   static Facts FactsOf(const A& arg, uint16_t device_id) {
     if constexpr (kIsRaw) {
@@ -244,7 +247,7 @@ struct ParamPacker<ArrayView<T, N, L>, A> {
       if (Packer<A>::Code(arg) != kCode) [[unlikely]] {
         checks.others |= facts::kRankMask;
       } else {
-        checks.others |= TensorAccess<A>::Misfit(plan->demand, arg);
+        checks.others |= Glance(plan->demand, arg);
       }
     } else {
       const Facts word = ViewOf(arg).facts();
@@ -337,6 +340,7 @@ class TypedKernel {
     (internal::ParamPacker<Params, Args>::Store(buffer + kOffsets[I], args), ...);
     (ZeroPadding<I>(buffer), ...);
     Facts misfit = checks.others;
+    if constexpr ((Tensor<Args> || ...)) misfit |= kernel_.arrays_demand().promises;
     if constexpr (((internal::ParamTraits<Params>::kIsArray && !Tensor<Args>) || ...)) {
       constexpr bool kAllWritten = ((internal::ParamTraits<Params>::kIsWritten || Tensor<Args>)&&...);
       misfit |= ~checks.all & (kAllWritten ? kernel_.arrays_demand().written : kernel_.arrays_demand().read);
@@ -344,22 +348,13 @@ class TypedKernel {
       misfit |= ~checks.contiguous & facts::kContiguous;
     }
     if (misfit != 0) [[unlikely]] {
-      if (absl::Status status = Recheck(args...); !status.ok()) return status;
+      // Read again, as the fence has it, rather than kept in registers on the straight road.
+      std::atomic_signal_fence(std::memory_order_seq_cst);
+      const std::array<Facts, sizeof...(Args)> given = {
+          internal::ParamPacker<Params, Args>::FactsOf(args, kernel_.device().id())...};
+      if (absl::Status status = internal::CheckArguments(kernel_, given); !status.ok()) return status;
     }
     return internal::Submit(kernel_, stream, config, kBytes == 0 ? nullptr : buffer);
-  }
-
-  // One by one, exactly: what all arrays were asked for together is more than some kernels demand of each.
-  template <class... Args>
-  [[gnu::noinline]] absl::Status Recheck(const Args&... args) const {
-    const std::array<Facts, sizeof...(Args)> given = {
-        internal::ParamPacker<Params, Args>::FactsOf(args, kernel_.device().id())...};
-    for (size_t i = 0; i < given.size(); ++i) {
-      if ((kernel_.params()[i].demand.Misfit(given[i]) & ~facts::Excused(given[i])) != 0) {
-        return internal::ArgumentMismatch(kernel_, given);
-      }
-    }
-    return absl::OkStatus();
   }
 
   // Padding is zero, so that equal arguments make equal bytes.
