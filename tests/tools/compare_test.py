@@ -97,7 +97,8 @@ class CompareTest(unittest.TestCase):
                 self.assertEqual(len(report["rows"]["x"]["ratios"]), 1)
 
     def test_rows_that_are_no_samples(self):
-        bad = [({**row(), "samples": []}, "row 'x' has no samples"), ({**row(), "samples": [0]}, "not positive numbers"),
+        bad = [({**row(), "samples": []}, "row 'x' has no samples"),
+               ({**row(), "samples": [0]}, "not positive numbers"),
                ({**row(), "result": None}, "without name, unit or result")]
         for broken, words in bad:
             with self.subTest(words):
@@ -130,7 +131,8 @@ class CompareTest(unittest.TestCase):
         self.assertEqual(self.compare(a, b, "--expect", expect, pairs=1)[0].returncode, 0)
 
     def test_profiles_apart_from_timing(self):
-        run, report = self.compare(self.program("a", [row()]), self.program("b", [row()]), "--profile", "env X=1", pairs=1)
+        a, b = self.program("a", [row()]), self.program("b", [row()])
+        run, report = self.compare(a, b, "--profile", "env X=1", pairs=1)
         self.assertEqual(run.returncode, 0, run.stderr)
         self.assertEqual([p["side"] for p in report["profiles"]], ["A", "B"])
         self.assertEqual(report["profiles"][0]["command"][:2], ["env", "X=1"])

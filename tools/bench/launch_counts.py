@@ -74,8 +74,8 @@ def with_bare(rows):
 
 
 def executed(file):
-    """How often each instruction ran, by (object file, address), of a callgrind file with instructions. Their sum is what
-    counts: once there have been threads, the file's own totals include what ran between two marks."""
+    """How often each instruction ran, by (object file, address), of a callgrind file with instructions. Their sum is
+    what counts: once there have been threads, the file's own totals include what ran between two marks."""
     runs = collections.Counter()
     current = None
     inclusive = False  # The line after a calls= line is the callee's cost.
@@ -114,4 +114,5 @@ class Disassembly:
     def atomics(self, runs, launches):
         if not self.known:
             return None
-        return sum(times for (file, address), times in runs.items() if times > 0 and address in self.of(file)) / launches
+        found = sum(times for (file, address), times in runs.items() if times > 0 and address in self.of(file))
+        return found / launches

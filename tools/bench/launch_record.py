@@ -3,7 +3,7 @@ import dataclasses
 
 HEAD = """\
 # Host instructions of one launch on the null driver, by path and case (benchmarks/launch_cases.h).
-# tools/check_launch_counts fails when a count is above its record here; tools/check_launch_counts --record rewrites this.
+# tools/check_launch_counts fails when a count is above its record here; with --record it rewrites this.
 """
 TOLERANCE = 0.05  # Counts are exact; means over a ring of launches may be written down rounded.
 

@@ -40,7 +40,7 @@ def check(report):
 
 
 def run(command, cpus, timeout):
-    """One attempt, as it is kept: {command, began, seconds, status, error, stderr, rows}. `error` is None if all is well."""
+    """One attempt, as it is kept: {command, began, seconds, status, error, stderr, rows}. `error` is None if none."""
     attempt = {"command": [str(word) for word in command], "began": time.time(), "rows": []}
     begin = time.monotonic()
     try:
