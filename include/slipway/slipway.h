@@ -19,13 +19,16 @@
 // launch
 #include "slipway/arg.h"
 #include "slipway/array.h"
+#include "slipway/bound_launch.h"
 #include "slipway/dispatch.h"
 #include "slipway/dtype.h"
 #include "slipway/facts.h"
+#include "slipway/generic_kernel.h"
 #include "slipway/host_function.h"
 #include "slipway/kernel.h"
 #include "slipway/launch_config.h"
 #include "slipway/signature.h"
+#include "slipway/tensor_trait.h"
 #include "slipway/typed_kernel.h"
 // jit
 #include "slipway/elementwise.h"
