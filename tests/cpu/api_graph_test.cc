@@ -1,6 +1,8 @@
 // Graphs: what is in them, that they compute what was captured, and that they can be changed.
+#include <algorithm>
 #include <atomic>
 #include <functional>
+#include <random>
 #include <thread>
 
 #include "driver/cpu/testing.h"
@@ -177,6 +179,69 @@ TEST_F(ApiGraph, BranchesComeBetweenForkAndJoin) {
   for (uint32_t round = 1; round <= 100; ++round) {
     ASSERT_CUDA(LaunchAndWait(exec));
     for (int i = 0; i < kBranches; ++i) ASSERT_EQ(seen[i], round + i) << "branch " << i;
+  }
+}
+
+// Work at random over many streams, small and large, that waits for whom it must: what comes out is what the same work
+// gives one after the other.
+TEST_F(ApiGraph, RandomWork) {
+  constexpr size_t kStreams = 24;
+  constexpr uint32_t kWords = 64 * 256, kFew = 64;  // All of an array is a large kernel's, its beginning a small one's.
+  struct Lane {
+    CUstream stream;
+    CUevent event;
+    CUdeviceptr words;
+    uint32_t few, rest;  // What the words must be.
+  };
+  std::vector<Lane> lanes;
+  for (size_t i = 0; i < kStreams; ++i) {
+    lanes.push_back({i == 0 ? stream_ : NewStream(), NewEvent(CU_EVENT_DISABLE_TIMING), NewWords(kWords), 0, 0});
+  }
+  const auto wait = [&](Lane& waiter, Lane& other) {
+    EXPECT_CUDA(Api().EventRecord(other.event, other.stream));
+    EXPECT_CUDA(Api().StreamWaitEvent(waiter.stream, other.event, 0));
+  };
+  for (uint32_t seed = 1; seed <= 10; ++seed) {
+    std::mt19937 random(seed);
+    std::vector<std::function<void()>> expected;  // The same work on what the words must be.
+    CUgraph graph = Capture([&] {
+      for (size_t i = 1; i < kStreams; ++i) wait(lanes[i], lanes[0]);
+      for (int op = 0; op < 300; ++op) {
+        Lane& lane = lanes[random() % kStreams];
+        Lane& other = lanes[random() % kStreams];
+        const bool small = random() % 3 != 0;
+        if (random() % 4 == 0 && &lane != &other) {
+          wait(lane, other);
+          EXPECT_CUDA(Api().MemcpyDtoDAsync(lane.words, other.words, (small ? kFew : kWords) * 4, lane.stream));
+          wait(other, lane);
+          expected.push_back([&lane, &other, small] {
+            lane.few = other.few;
+            if (!small) lane.rest = other.rest;
+          });
+        } else {
+          EXPECT_CUDA(Launch("add_one", small ? 1 : kWords / 256, small ? kFew : 256, lane.stream, uint64_t{lane.words},
+                             kWords));
+          expected.push_back([&lane, small] {
+            ++lane.few;
+            if (!small) ++lane.rest;
+          });
+        }
+      }
+      for (size_t i = 1; i < kStreams; ++i) wait(lanes[0], lanes[i]);
+    });
+    CUgraphExec exec = Instantiate(graph);
+    for (int round = 0; round < 3; ++round) {
+      ASSERT_CUDA(Api().GraphLaunch(exec, stream_));
+      for (const auto& one : expected) one();
+    }
+    ASSERT_CUDA(Api().StreamSynchronize(stream_));
+    for (size_t i = 0; i < kStreams; ++i) {
+      std::vector<uint32_t> want(kWords, lanes[i].rest);
+      std::fill_n(want.begin(), kFew, lanes[i].few);
+      ASSERT_EQ(ReadWords(lanes[i].words, kWords), want) << "seed " << seed << ", stream " << i;
+    }
+    EXPECT_CUDA(Api().GraphExecDestroy(exec));
+    EXPECT_CUDA(Api().GraphDestroy(graph));
   }
 }
 
