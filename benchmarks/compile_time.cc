@@ -1,9 +1,10 @@
 // Time from kernel IR to PTX, beside NVRTC from CUDA C++ to PTX for the same kernels, in alternating calls: each finds
 // the caches as the other left them, as it does in an application that does something else in between.
 //
-//   compile_time [--json] [--rounds N]
+//   compile_time [--json | --samples] [--rounds N]
 //
-// Prints medians in microseconds. Everything is warm: both compilers have compiled each kernel before.
+// Prints medians in microseconds. Everything is warm: both compilers have compiled each kernel before. With --samples,
+// for tools/compare, only our own compiler is timed; what it makes is first given to ptxas, where that is installed.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -12,8 +13,10 @@
 #include <vector>
 
 #include "benchmarks/nvrtc.h"
+#include "benchmarks/samples.h"
 #include "benchmarks/twins.h"
 #include "jit/compile.h"
+#include "tests/ptxas.h"
 
 namespace {
 
@@ -38,22 +41,41 @@ void Require(const absl::Status& status) {
   std::exit(1);
 }
 
+// Raw samples for tools/compare. A row's result is its PTX: a change of the generated code shows as one.
+int PrintSamples(int rounds) {
+  slipway::SampleReport report;
+  for (const slipway::Twin& twin : slipway::MakeTwins()) {
+    const auto compile = [&] { return slipway::Compile(twin.kernel, kTarget, {}); };
+    const absl::StatusOr<slipway::CompiledKernel> compiled = compile();
+    Require(compiled.status());
+    const std::string& ptx = compiled->inspection->ptx;
+    if (!slipway::FindPtxas().empty()) Require(slipway::Assemble(ptx, kTarget.sm).status());
+    report.Add(twin.name, "us", slipway::Fingerprint(ptx.data(), ptx.size()), rounds,
+               [&] { return Microseconds([&] { Require(compile().status()); }); });
+  }
+  report.Print();
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  bool json = false;
+  bool json = false, samples = false;
   int rounds = 30;
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
     if (argument == "--json") {
       json = true;
+    } else if (argument == "--samples") {
+      samples = true;
     } else if (argument == "--rounds" && i + 1 < argc) {
       rounds = std::max(1, std::atoi(argv[++i]));
     } else {
-      std::fprintf(stderr, "usage: compile_time [--json] [--rounds N]\n");
+      std::fprintf(stderr, "usage: compile_time [--json | --samples] [--rounds N]\n");
       return 2;
     }
   }
+  if (samples) return PrintSamples(rounds);
   absl::StatusOr<slipway::Nvrtc> nvrtc = slipway::Nvrtc::Open();
   if (!nvrtc.ok()) std::fprintf(stderr, "compile_time: %s\n", nvrtc.status().ToString().c_str());
 

@@ -56,6 +56,7 @@ class ArgumentRing {
   static ArgumentRing Make(const Device& device, Shapes shapes);  // Ends the process if the device has no memory.
 
   const ArgumentSet* first() const { return sets_.data(); }
+  const DeviceMemory& memory() const { return memory_; }  // All that the sets' arrays lie in.
 
  private:
   explicit ArgumentRing(DeviceMemory memory) : memory_(std::move(memory)) {}

@@ -69,7 +69,7 @@ Run Prepare(const Bench& bench) {
   const BareKernel kernel = {bench.device.api().LaunchKernel, typed.kernel().plan().function};
   return [&bench, typed, kernel](const Stream& stream, int64_t launches) {
     const CUstream handle = stream.handle();
-    Repeat(bench.changing, launches, [&](const ArgumentSet& set) SLIPWAY_INLINE {
+    Repeat(bench.changing.first(), launches, [&](const ArgumentSet& set) SLIPWAY_INLINE {
       return Case::BareApply(set, [&](const auto&... parts) SLIPWAY_INLINE {
         if constexpr (kBuffer) return LaunchWithBuffer(kernel, handle, set.size, parts...);
         return LaunchWithParams(kernel, handle, set.size, parts...);

@@ -5,8 +5,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -95,17 +93,11 @@ void ForEachCase(const F& f) {
   f.template operator()<Arrays<1, 8>>("1x8d");
 }
 
-// The loop of every path: `launch(set)` is whether it succeeded. Costs what a loop over a ring has to: the next set,
-// the count, and a look at the result.
-template <class Launch>
-[[gnu::always_inline]] inline void Repeat(const ArgumentRing& ring, int64_t launches, const Launch& launch) {
-  const ArgumentSet* set = ring.first();
-  for (; launches != 0; --launches, set = set->next) {
-    if (!launch(*set)) [[unlikely]] {
-      std::fputs("launch_cases: a launch failed\n", stderr);
-      std::exit(1);
-    }
-  }
+// The loop of every path over a ring of anything: `launch(node)` is whether it succeeded. Costs what such a loop has
+// to: the next node, the count, and a look at the result.
+template <class Node, class Launch>
+[[gnu::always_inline]] inline void Repeat(const Node* node, int64_t launches, const Launch& launch) {
+  for (; launches != 0; --launches, node = node->next) Require(launch(*node));
 }
 
 // A kernel "k" with these parameters that does nothing, as PTX that every device takes. Parameters become p0, p1, ...
@@ -120,7 +112,11 @@ TypedKernel<typename Sources::Param...> LoadEmptyKernel(const Device& device, Ca
 // One file a path (or two that belong together) appends its cases.
 void AddBareCases(std::vector<LaunchCase>* cases);
 void AddTypedCases(std::vector<LaunchCase>* cases);
+void AddBoundCases(std::vector<LaunchCase>* cases);
 void AddDynamicCases(std::vector<LaunchCase>* cases);
+void AddElementwiseCases(std::vector<LaunchCase>* cases);  // Where the JIT is built.
+void AddSignatureCases(std::vector<LaunchCase>* cases);
+void AddTraitCases(std::vector<LaunchCase>* cases);
 
 }  // namespace slipway::launch_cases
 

@@ -31,8 +31,14 @@ CompiledKernel EmptyKernel(Signature signature) {
 std::vector<LaunchCase> AllLaunchCases() {
   std::vector<LaunchCase> cases;
   AddBareCases(&cases);
+  AddBoundCases(&cases);
   AddTypedCases(&cases);
   AddDynamicCases(&cases);
+  AddSignatureCases(&cases);
+  AddTraitCases(&cases);
+#ifdef SLIPWAY_HAS_JIT
+  AddElementwiseCases(&cases);
+#endif
   return cases;
 }
 

@@ -5,7 +5,7 @@
 //                      the driver's call with arguments packed by hand, into a launch buffer or as kernelParams with a
 //                      copy of each; nothing checked. The cheaper of the two is what the tools call `bare`.
 //          bound       packed and checked when bound; a launch only launches
-//          bound+set   the same, with the first argument set anew before every launch
+//          bound+set   the same, with the first argument set anew before every launch (not in case 0)
 //          typed       TypedKernel: everything checked that Slipway checks
 //          dynamic     Kernel called with arguments: its signature is only known at run time
 //          list        Kernel::Launch with a list of Args: both are only known at run time
@@ -24,15 +24,26 @@
 #define SLIPWAY_BENCHMARKS_LAUNCH_CASES_H_
 
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <functional>
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "benchmarks/launch_arguments.h"
 #include "slipway/device.h"
 #include "slipway/stream.h"
 
 namespace slipway::launch_cases {
+
+// Ends the process if something that a benchmark relies on went wrong.
+inline void Require(bool ok) {
+  if (ok) [[likely]]
+    return;
+  std::fputs("launch_cases: a launch failed\n", stderr);
+  std::exit(1);
+}
 
 // A device with a stream and the arguments of all launches.
 struct Bench {
@@ -47,11 +58,14 @@ struct Bench {
 // Launches so many times, starting with the ring's first set of arguments, and ends the process if a launch fails.
 using Run = std::function<void(const Stream& stream, int64_t launches)>;
 
-// One path over one case. `prepare` loads the kernel; the bench outlives what it returns.
+// One path over one case. `prepare` loads the kernel; the bench outlives what it returns. `check` is null where a row's
+// launches are the very ones of hand-written packing (launch_oracle.h); else it launches on a bench whose device's
+// memory the host can read, and says whether the values are right.
 struct LaunchCase {
   std::string path;
   std::string name;
   Run (*prepare)(const Bench& bench);
+  absl::Status (*check)(const Bench& bench) = nullptr;
 };
 
 // All of them, path by path.

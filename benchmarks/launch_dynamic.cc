@@ -8,7 +8,7 @@ template <class Case>
 Run PrepareCall(const Bench& bench) {
   const Kernel kernel = LoadEmptyKernel(bench.device, Case()).kernel();
   return [&bench, kernel](const Stream& stream, int64_t launches) {
-    Repeat(bench.changing, launches, [&](const ArgumentSet& set) SLIPWAY_INLINE {
+    Repeat(bench.changing.first(), launches, [&](const ArgumentSet& set) SLIPWAY_INLINE {
       return Case::Apply(
           set, [&](const auto&... args) SLIPWAY_INLINE { return kernel(stream, ForSize(set.size), args...).ok(); });
     });
@@ -19,7 +19,7 @@ template <class Case>
 Run PrepareList(const Bench& bench) {
   const Kernel kernel = LoadEmptyKernel(bench.device, Case()).kernel();
   return [&bench, kernel](const Stream& stream, int64_t launches) {
-    Repeat(bench.changing, launches, [&](const ArgumentSet& set) SLIPWAY_INLINE {
+    Repeat(bench.changing.first(), launches, [&](const ArgumentSet& set) SLIPWAY_INLINE {
       return Case::Apply(set, [&](const auto&... args) SLIPWAY_INLINE {
         return kernel.Launch(stream, ForSize(set.size), {Arg(args)...}).ok();
       });

@@ -6,7 +6,7 @@ namespace {
 template <class Case>
 Run Prepare(const Bench& bench) {
   return [&bench, kernel = LoadEmptyKernel(bench.device, Case())](const Stream& stream, int64_t launches) {
-    Repeat(bench.changing, launches, [&](const ArgumentSet& set) SLIPWAY_INLINE {
+    Repeat(bench.changing.first(), launches, [&](const ArgumentSet& set) SLIPWAY_INLINE {
       return Case::Apply(
           set, [&](const auto&... args) SLIPWAY_INLINE { return kernel(stream, ForSize(set.size), args...).ok(); });
     });
