@@ -1,11 +1,15 @@
 // The hot paths do not touch the heap. A program of its own, since it replaces operator new.
+#include <array>
 #include <atomic>
 #include <cstdlib>
 #include <new>
 
+#include "slipway/bound_launch.h"
 #include "slipway/dispatch.h"
+#include "slipway/generic_kernel.h"
 #include "slipway/typed_kernel.h"
 #include "tests/launch/launch_test_util.h"
+#include "tests/launch/packing_reference.h"
 
 namespace {
 
@@ -30,6 +34,24 @@ void operator delete[](void* memory, size_t) noexcept { std::free(memory); }
 namespace slipway {
 namespace {
 
+struct Matrix {  // An application's own.
+  float* data;
+  std::array<int64_t, 2> shape, strides;
+};
+
+}  // namespace
+
+template <>
+struct TensorTrait<Matrix> {
+  static constexpr DType kDType = DType::kFloat32;
+  static constexpr int kRank = 2;
+  static float* data(const Matrix& t) { return t.data; }
+  static const std::array<int64_t, 2>& shape(const Matrix& t) { return t.shape; }
+  static const std::array<int64_t, 2>& strides(const Matrix& t) { return t.strides; }
+};
+
+namespace {
+
 template <class F>
 int64_t AllocationsOf(F&& f) {
   const int64_t before = allocations.load();
@@ -38,6 +60,7 @@ int64_t AllocationsOf(F&& f) {
 }
 
 TEST(AllocationTest, LaunchesDoNotAllocate) {
+  SetLaunchWarnings(false);  // Said once, from the heap.
   const Device device = Device::Open(NullDriver()).value();
   const Stream stream = device.CreateStream().value();
   const Stream default_stream = device.DefaultStream();
@@ -63,6 +86,84 @@ TEST(AllocationTest, LaunchesDoNotAllocate) {
             }),
             0);
   EXPECT_TRUE(ok);
+}
+
+// What stays the same from launch to launch is made before.
+class WaysAllocationTest : public testing::Test {
+ protected:
+  static void SetUpTestSuite() { SetLaunchWarnings(false); }
+
+  Device device_ = Device::Open(NullDriver()).value();
+  Stream stream_ = device_.CreateStream().value();
+  Kernel kernel_ =
+      Kernel::Load(device_, EmptyKernel({ArrayParam(DType::kFloat32, 2), ScalarParam(DType::kFloat32)})).value();
+  TypedKernel<ArrayView<float, 2>, float> typed_ = TypedKernel<ArrayView<float, 2>, float>::From(kernel_).value();
+  GenericKernel generic_{"generic", [](const Device& device, const Signature& signature) {
+                           return Kernel::Load(device, EmptyKernel(signature));
+                         }};
+  Array<float, 2> x_ = Array<float, 2>::Empty(device_, {10, 10}).value();
+  Matrix matrix_{x_.data(), {10, 10}, {10, 1}};
+  bool ok_ = true;
+};
+
+TEST_F(WaysAllocationTest, NoneAllocates) {
+  auto bound = typed_.Bind(ForSize(100), x_, 1.0f).value();
+  BoundLaunch& untyped = bound.launch();
+  const AnyArray any = x_;
+  const ArrayView<float, 2> gaps(device_, x_.data(), {3, 4}, {5, 1});
+  ASSERT_TRUE(generic_(stream_, ForSize(1), x_, 1.0f).ok());
+  ASSERT_TRUE(generic_(stream_, ForSize(1), gaps, 1.0f).ok());
+  const Kernel records =
+      Kernel::Load(device_, EmptyKernel({{.kind = ParamKind::kStruct, .struct_size = 24, .struct_align = 8},
+                                         {.kind = ParamKind::kPointer, .dtype = DType::kFloat32}}))
+          .value();
+  const auto count = [&](auto&& launch) {
+    return AllocationsOf([&](int i) { ok_ &= launch(ForSize(i), 1.0f * i).ok(); });
+  };
+  EXPECT_EQ(count([&](const LaunchConfig&, float) { return bound.Launch(stream_); }), 0);
+  EXPECT_EQ(count([&](const LaunchConfig&, float a) { return bound.Set<1>(a); }), 0);
+  EXPECT_EQ(count([&](const LaunchConfig&, float) { return bound.Set<0>(gaps); }), 0);
+  EXPECT_EQ(count([&](const LaunchConfig&, float a) { return untyped.Set(1, a); }), 0);
+  EXPECT_EQ(count([&](const LaunchConfig&, float a) { return untyped.Set("p1", a); }), 0);
+  EXPECT_EQ(count([&](const LaunchConfig& config, float) { return untyped.SetConfig(config); }), 0);
+  EXPECT_EQ(count([&](const LaunchConfig& config, float a) { return generic_(stream_, config, x_, a); }), 0);
+  EXPECT_EQ(count([&](const LaunchConfig& config, float a) { return generic_(stream_, config, any, a); }), 0);
+  EXPECT_EQ(count([&](const LaunchConfig& config, float a) { return generic_.Launch(stream_, config, {x_, a}); }), 0);
+  bool dense = false;  // The specialisations in turn.
+  EXPECT_EQ(count([&](const LaunchConfig& config, float a) {
+              return (dense = !dense) ? generic_(stream_, config, x_.view(), a) : generic_(stream_, config, gaps, a);
+            }),
+            0);
+  EXPECT_EQ(count([&](const LaunchConfig& config, float a) { return kernel_(stream_, config, matrix_, a); }), 0);
+  EXPECT_EQ(count([&](const LaunchConfig& config, float a) { return typed_(stream_, config, matrix_, a); }), 0);
+  EXPECT_EQ(count([&](const LaunchConfig& config, float a) { return generic_(stream_, config, matrix_, a); }), 0);
+  EXPECT_EQ(count([&](const LaunchConfig& config, float) { return records(stream_, config, Blob<24, 8>(), x_); }), 0);
+  EXPECT_EQ(
+      count([&](const LaunchConfig& config, float) { return records(stream_, config, Blob<24, 8>(), x_.data()); }), 0);
+  EXPECT_EQ(count([&](const LaunchConfig& config, float a) {
+              LaunchConfig cooperative = config;
+              cooperative.cooperative = true;
+              return kernel_(stream_, cooperative, x_, a);
+            }),
+            0);
+  EXPECT_EQ(
+      count([&](const LaunchConfig& config, float a) { return kernel_(stream_, ForShape(3, config.size), x_, a); }), 0);
+  EXPECT_TRUE(ok_);
+}
+
+TEST_F(WaysAllocationTest, AMillionLaunchesDoNotGrow) {  // FC-34.
+  auto bound = typed_.Bind(ForSize(100), x_, 1.0f).value();
+  ASSERT_TRUE(generic_(stream_, ForSize(1), x_, 1.0f).ok());
+  const int64_t before = allocations.load();
+  for (int i = 0; i < 250000; ++i) {
+    const float a = 1.0f * i;
+    ok_ &= typed_(stream_, ForSize(i), x_, a).ok();
+    ok_ &= kernel_(stream_, ForSize(i), x_, a).ok();
+    ok_ &= generic_(stream_, ForSize(i), x_, a).ok();
+    ok_ &= bound.Set<1>(a).ok() && bound.Launch(stream_).ok();
+  }
+  EXPECT_EQ(allocations.load(), before);
+  EXPECT_TRUE(ok_);
 }
 
 TEST(AllocationTest, HitsDoNotAllocate) {

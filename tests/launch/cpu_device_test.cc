@@ -149,7 +149,7 @@ TEST_F(CpuLaunchTest, StridesArrive) {
 
 // FC-20: the sum of many arrays of rank 3, 56 bytes of parameters each; array k is filled with k.
 TEST_F(CpuLaunchTest, LargeParameterSpace) {
-  for (const int count : {70, 73, 128}) {
+  for (const int count : {70, 73, 74, 128}) {
     std::string ptx = ".version 8.1\n.target sm_75\n.address_size 64\n.visible .entry kernel(\n  .param .u64 out";
     std::string body =
         "  ld.param.u64 %rd1, [out];\n  mov.u32 %r1, %tid.x;\n  mul.wide.u32 %rd2, %r1, 8;\n"

@@ -1,7 +1,7 @@
-// The packing that launch buffers are compared with, written from the PTX ABI's rules alone: parameters in order, each at
-// the next multiple of its alignment, which is its size (of complex types, their parts'; of a struct, what it declares);
-// an array is a struct of 8-byte members {data, shape, strides}, without strides where it is contiguous. The buffer ends
-// with the last parameter. Padding is zero.
+// The packing that launch buffers are compared with, written from the PTX ABI's rules alone: parameters in order, each
+// at the next multiple of its alignment, which is its size (of complex types, their parts'; of a struct, what it
+// declares); an array is a struct of 8-byte members {data, shape, strides}, without strides where it is contiguous. The
+// buffer ends with the last parameter. Padding is zero.
 #ifndef SLIPWAY_TESTS_LAUNCH_PACKING_REFERENCE_H_
 #define SLIPWAY_TESTS_LAUNCH_PACKING_REFERENCE_H_
 

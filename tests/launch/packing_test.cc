@@ -120,9 +120,8 @@ TEST_F(PackingTest, CallsWithArraysOfAnyType) {
     const Kernel kernel = Kernel::Load(device_, EmptyKernel(signature)).value();
     const LaunchConfig config = DrawConfig();
     ExpectLaunched(kernel(stream_, config, a, small, b, number, c, flag), kernel, stream_, config, call.packed());
-    const GenericKernel generic("kernel", [&](const Device&, const Signature&) -> absl::StatusOr<Kernel> {
-      return kernel;
-    });
+    const GenericKernel generic("kernel",
+                                [&](const Device&, const Signature&) -> absl::StatusOr<Kernel> { return kernel; });
     for (int i = 0; i < 2; ++i) {  // Looked up, then by what the last call was.
       ExpectLaunched(generic(stream_, config, a, small, b, number, c, flag), kernel, stream_, config, call.packed());
     }
@@ -168,10 +167,11 @@ TEST_F(PackingTest, DeviceAddresses) {
     ASSERT_TRUE(bound.Set(0, address).ok());
     ExpectLaunched(bound.Launch(stream_), kernel, stream_, config, packed);
   }
-  for (const ParamSpec& param : {ScalarParam(DType::kInt64), ScalarParam(DType::kFloat32), ArrayParam(DType::kUInt64, 0),
-                                 ArrayParam(DType::kUInt64, 1)}) {
+  for (const ParamSpec& param : {ScalarParam(DType::kInt64), ScalarParam(DType::kFloat32),
+                                 ArrayParam(DType::kUInt64, 0), ArrayParam(DType::kUInt64, 1)}) {
     const Kernel kernel = Kernel::Load(device_, EmptyKernel({param}, "k")).value();
-    ExpectRefused(kernel.Launch(stream_, config, {address}), "kernel 'k': argument 'p0' (#1): a uint64 scalar was given");
+    ExpectRefused(kernel.Launch(stream_, config, {address}),
+                  "kernel 'k': argument 'p0' (#1): a uint64 scalar was given");
     ExpectRefused(kernel(stream_, config, address), "kernel 'k': argument 'p0' (#1): a uint64 scalar was given");
   }
 }

@@ -61,10 +61,11 @@ constexpr StructType StructTypeOf() {
   return {kSize, kAlign, [](const void* bytes) { return Arg(*static_cast<const Blob<kSize, kAlign>*>(bytes)); }};
 }
 constexpr StructType kStructTypes[] = {
-    StructTypeOf<1, 1>(),  StructTypeOf<2, 2>(),  StructTypeOf<3, 1>(),   StructTypeOf<4, 4>(),    StructTypeOf<5, 1>(),
-    StructTypeOf<6, 2>(),  StructTypeOf<7, 1>(),  StructTypeOf<8, 1>(),   StructTypeOf<8, 8>(),    StructTypeOf<9, 1>(),
-    StructTypeOf<12, 4>(), StructTypeOf<16, 8>(), StructTypeOf<16, 16>(), StructTypeOf<17, 1>(),   StructTypeOf<20, 4>(),
-    StructTypeOf<24, 8>(), StructTypeOf<31, 1>(), StructTypeOf<32, 16>(), StructTypeOf<100, 4>(),  StructTypeOf<160, 16>(),
+    StructTypeOf<1, 1>(),   StructTypeOf<2, 2>(),   StructTypeOf<3, 1>(),   StructTypeOf<4, 4>(),
+    StructTypeOf<5, 1>(),   StructTypeOf<6, 2>(),   StructTypeOf<7, 1>(),   StructTypeOf<8, 1>(),
+    StructTypeOf<8, 8>(),   StructTypeOf<9, 1>(),   StructTypeOf<12, 4>(),  StructTypeOf<16, 8>(),
+    StructTypeOf<16, 16>(), StructTypeOf<17, 1>(),  StructTypeOf<20, 4>(),  StructTypeOf<24, 8>(),
+    StructTypeOf<31, 1>(),  StructTypeOf<32, 16>(), StructTypeOf<100, 4>(), StructTypeOf<160, 16>(),
 };
 
 }  // namespace
@@ -139,10 +140,9 @@ Arg RandomCall::AddPointer(const Device& device, Random* random, const ParamSpec
 }
 
 Arg RandomCall::AddStruct(Random* random, const ParamSpec& param) {
-  const StructType& type =
-      *std::find_if(std::begin(kStructTypes), std::end(kStructTypes), [&](const StructType& t) {
-        return t.size == param.struct_size && t.align == param.struct_align;
-      });
+  const StructType& type = *std::find_if(std::begin(kStructTypes), std::end(kStructTypes), [&](const StructType& t) {
+    return t.size == param.struct_size && t.align == param.struct_align;
+  });
   structs_.push_back(std::make_unique<Chunk[]>((type.size + 15) / 16));
   unsigned char* const bytes = structs_.back()[0].bytes;
   for (uint32_t i = 0; i < type.size; ++i) bytes[i] = static_cast<unsigned char>((*random)());

@@ -83,9 +83,7 @@ class TypedPackingTest : public testing::Test {
     Bytes packed;
     (AppendReference(&packed, std::get<I>(values)), ...);
     const LaunchConfig config{.grid = {5, 2, 1}, .block = {64, 1, 2}, .shared_bytes = 48};
-    const auto expect = [&](const absl::Status& status) {
-      ExpectLaunched(status, kernel, stream_, config, packed);
-    };
+    const auto expect = [&](const absl::Status& status) { ExpectLaunched(status, kernel, stream_, config, packed); };
     expect(typed(stream_, config, std::get<I>(values)...));
     expect(kernel(stream_, config, std::get<I>(values)...));
     expect(kernel.Launch(stream_, config, {std::get<I>(values)...}));
@@ -114,6 +112,17 @@ class TypedPackingTest : public testing::Test {
     CheckTuples(std::tuple<P...>(values...), std::tuple<P...>(values...));
   }
 
+  // By calls alone, which is less to compile.
+  template <class... P>
+  void CheckCalls(const P&... values) {
+    const auto typed = TypedKernel<P...>::Load(device_, EmptyKernel({internal::ParamTraits<P>::Spec()...})).value();
+    Bytes packed;
+    (AppendReference(&packed, values), ...);
+    const LaunchConfig config{.grid = {5}, .block = {64}};
+    ExpectLaunched(typed(stream_, config, values...), typed.kernel(), stream_, config, packed);
+    ExpectLaunched(typed.kernel().Launch(stream_, config, {values...}), typed.kernel(), stream_, config, packed);
+  }
+
   template <uint32_t kSeed, size_t... I>
   void CheckDrawn(std::index_sequence<I...>) {
     for (int trial = 0; trial < 40 && !HasFailure(); ++trial) {
@@ -134,7 +143,7 @@ class TypedPackingTest : public testing::Test {
   std::mt19937_64 random_{23};
 };
 
-TEST_F(TypedPackingTest, DrawnSignatures) { CheckAllDrawn(std::make_index_sequence<32>()); }
+TEST_F(TypedPackingTest, DrawnSignatures) { CheckAllDrawn(std::make_index_sequence<12>()); }
 
 TEST_F(TypedPackingTest, FieldCase18) {
   Check(int8_t{-7}, 2.5, int16_t{-300}, int32_t{70000}, true, (int64_t{1} << 40) + 3);
@@ -157,8 +166,9 @@ TEST_F(TypedPackingTest, FieldCase18EveryOrder) {
   // With an array between the scalars, too.
   const ArrayView<const float, 1> x(device_, reinterpret_cast<const float*>(0x4000), {17}, {-2});
   const auto all_orders = [&](const auto& p, const auto& q, const auto& r, const auto& s) {
-    Check(p, q, r, s), Check(p, q, x, s, r), Check(p, x, r, q, s), Check(p, r, s, x, q), Check(p, s, x, q, r),
-        Check(p, r, q, s), Check(p, s, q, r), Check(p, q, s, r), Check(p, r, s, q), Check(p, s, r, q);
+    CheckCalls(p, q, r, s), CheckCalls(p, q, x, s, r), CheckCalls(p, x, r, q, s), CheckCalls(p, r, s, x, q);
+    CheckCalls(p, s, x, q, r), CheckCalls(p, r, q, s), CheckCalls(p, s, q, r), CheckCalls(p, q, s, r);
+    CheckCalls(p, r, s, q), CheckCalls(p, s, r, q);
   };
   all_orders(a, b, c, d);
   all_orders(b, c, d, a);
@@ -167,10 +177,9 @@ TEST_F(TypedPackingTest, FieldCase18EveryOrder) {
 }
 
 TEST_F(TypedPackingTest, ScalarsWidenExactly) {
-  const auto kernel =
-      TypedKernel<int64_t, double>::Load(
-          device_, EmptyKernel({ScalarParam(DType::kInt64), ScalarParam(DType::kFloat64)}))
-          .value();
+  const auto kernel = TypedKernel<int64_t, double>::Load(
+                          device_, EmptyKernel({ScalarParam(DType::kInt64), ScalarParam(DType::kFloat64)}))
+                          .value();
   const LaunchConfig config{.grid = {1}, .block = {32}};
   const int64_t integer = -5;
   const double number = 0.5;
