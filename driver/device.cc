@@ -13,8 +13,8 @@
 #include "driver/as_absl.h"
 #include "driver/context_owner.h"
 #include "driver/host_function.h"
-#include "driver/retired.h"
 #include "driver/profilers.h"
+#include "driver/retired.h"
 #include "driver/status_macros.h"
 #include "slipway/stream.h"
 
@@ -218,6 +218,12 @@ absl::Status Device::Synchronize() const {
   if (result == CUDA_SUCCESS) {
     internal::Reap();
     return absl::OkStatus();
+  }
+  if (result == CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED) {
+    return DriverStatus(api(), result,
+                        absl::StrCat("cannot wait for ", Describe(),
+                                     ", of which a stream is captured; wait before the "
+                                     "capture, or after it"));
   }
   absl::Status status = DriverStatus(api(), result, absl::StrCat("work on ", Describe(), " failed"));
   if (status.code() == absl::StatusCode::kAborted) internal::DropHostFunctions(*state_);

@@ -101,7 +101,7 @@ class Device {
   // The default stream of the thread that queues work on it, whichever that is at the time; launches cost as on the
   // legacy one, with which it synchronizes.
   Stream PerThreadStream() const;
-  // Waits for everything on this device.
+  // Waits for everything on this device. FAILED_PRECONDITION while a stream of it is captured, which ends that capture.
   absl::Status Synchronize() const;
 
   const std::shared_ptr<const DeviceState>& state() const { return state_; }

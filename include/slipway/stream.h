@@ -75,7 +75,8 @@ class Stream {
   absl::Status Wait(const Event& event) const;
 
   // Calls `function` on a thread of the driver's once everything queued so far has finished; what is queued after it
-  // waits for it. In a captured stream it becomes a part of the graph, which owns it, and runs at every launch of that.
+  // waits for it. In a captured stream it becomes a part of the graph, which owns it, and runs at every launch of that,
+  // for several GraphExecs of the graph perhaps at the same time.
   //
   // It must not throw, nor call the driver, which most of Slipway does: nor drop the last handle of an array, a stream,
   // an event or a kernel. What it owns it may own: it is destroyed by a later call of this function, of a Synchronize

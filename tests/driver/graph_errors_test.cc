@@ -79,6 +79,31 @@ TEST_P(CaptureErrorTest, WaitingOnTheHostIsRefusedAndTheCaptureGoesOn) {
   EXPECT_TRUE(event.Synchronize().ok());
 }
 
+TEST_P(CaptureErrorTest, WaitingForTheWholeDeviceEndsTheCapture) {
+  if (!computes()) GTEST_SKIP() << "the null drivers have nothing to wait for";
+  const absl::Status status = Graph::Capture(stream_, [&] { return device_.Synchronize(); }).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(Message(status), StartsWith("cannot wait for " + device_.Describe() +
+                                          ", of which a stream is captured; wait before the capture, or after it: "
+                                          "CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED (900)"));
+  EXPECT_FALSE(stream_.IsCapturing());
+  EXPECT_TRUE(device_.Synchronize().ok());
+}
+
+TEST_P(CaptureErrorTest, AForkedStreamThatGoesLeavesTheFirstOneUsable) {
+  const Event event = Event::Create(device_).value();
+  ASSERT_TRUE(stream_.BeginCapture().ok());
+  ASSERT_TRUE(event.Record(stream_).ok());
+  {
+    const Stream side = device_.CreateStream().value();
+    ASSERT_TRUE(side.Wait(event).ok());
+  }
+  static_cast<void>(stream_.EndCapture());  // Whether that is a graph is the driver's to say.
+  EXPECT_FALSE(stream_.IsCapturing());
+  EXPECT_TRUE(stream_.Synchronize().ok());
+  EXPECT_TRUE(Graph::Capture(stream_, &Nothing).ok());
+}
+
 TEST_P(CaptureErrorTest, AForkedStreamCannotEndTheCapture) {
   const Stream side = device_.CreateStream().value();
   const Event event = Event::Create(device_).value();

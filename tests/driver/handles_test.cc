@@ -309,7 +309,7 @@ TEST_P(ComputingTest, HandlesMayGoWhileTheirWorkIsQueued) {
   EXPECT_EQ(value, 7);
 }
 
-TEST_P(ComputingTest, AFailedLookUpLeavesNoErrorBehind) {
+TEST_P(ComputingTest, AFailedLookUpLeavesNoErrorBehind) {  // FC-33
   const Module module = Module::LoadPtx(device_, kPtx).value();
   EXPECT_FALSE(module.GetFunction("store_eight").ok());
   EXPECT_TRUE(module.GetFunction("store_seven").ok());
