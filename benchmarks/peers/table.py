@@ -127,7 +127,7 @@ def markdown(report):
         grid = _grid(report, key)
         if grid:
             parts.append(f"### {title}\n\n{grid}")
-    paths = [path for path in ("bound", "typed", "dynamic") if ratios(report, path)]
+    paths = [path for path in ("bound", "typed", "dynamic", "signature") if ratios(report, path)]
     if paths:
         lines = ["| times Slipway's instructions, in the case that is best for the peer | " + " | ".join(paths) + " |",
                  "|---|" + "---:|" * len(paths)]

@@ -1,4 +1,5 @@
 """Tests of benchmarks/peers: its cases, and the way from raw output to tables."""
+import importlib
 import pathlib
 import sys
 import tempfile
@@ -43,6 +44,17 @@ class CasesTest(unittest.TestCase):
 
     def test_arrays_are_strided(self):
         self.assertEqual(cases.strides_of((3, 5)), (10, 2))
+
+
+class AdaptersTest(unittest.TestCase):
+    def test_each_can_be_asked_without_its_packages(self):
+        folder = pathlib.Path(cases.__file__).parent / "adapters"
+        names = sorted(path.stem for path in folder.glob("on_*.py"))
+        self.assertGreater(len(names), 5)
+        for name in names:
+            adapter = importlib.import_module(f"adapters.{name}")
+            self.assertTrue(adapter.NAME and adapter.PACKAGES and adapter.VERSION_OF and adapter.WAYS and adapter.__doc__)
+            self.assertTrue(callable(adapter.Peer), name)
 
 
 class RowsTest(unittest.TestCase):

@@ -1,6 +1,4 @@
 """cuda.core: launch() of a kernel loaded from PTX."""
-import numpy as np
-
 import cases
 
 NAME = "cuda.core"
@@ -11,8 +9,10 @@ WAYS = list(cases.WAYS_OF_RAW_KERNELS)
 
 class Peer:
     def __init__(self):
+        import numpy
         from cuda.core import Device, LaunchConfig, ObjectCode, launch
         self.launch, self.code = launch, ObjectCode
+        self.as_numpy = {"int32": numpy.int32, "float32": numpy.float32}  # Python's numbers are int64 and float64.
         self.device = Device()
         self.device.set_current()
         self.stream = self.device.create_stream()
@@ -22,11 +22,10 @@ class Peer:
         alone = cases.WAYS_OF_RAW_KERNELS[way]
         parameters = cases.flat_parameters(case, alone)
         kernel = self.code.from_ptx(cases.empty_ptx(parameters).encode()).get_kernel("k")
-        as_numpy = {"int32": np.int32, "float32": np.float32}
         ring = []
         for index in range(cases.SETS):
             values = cases.flat_values(case, index, alone)
-            arguments = [as_numpy.get(dtype, lambda v: v)(v) for (_, dtype), v in zip(parameters, values)]
+            arguments = [self.as_numpy.get(dtype, lambda v: v)(v) for (_, dtype), v in zip(parameters, values)]
             ring.append((self.stream, self.config, kernel, *arguments))
         return self.launch, ring
 

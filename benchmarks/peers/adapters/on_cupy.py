@@ -1,6 +1,4 @@
 """CuPy: a RawKernel over arrays, of which it passes the pointers."""
-import numpy as np
-
 import cases
 
 NAME = "CuPy RawKernel"
@@ -13,7 +11,8 @@ _C = {"pointer": "float*", "int64": "long long", "float64": "double", "int32": "
 class Peer:
     def __init__(self):
         import cupy
-        self.cupy = cupy
+        import numpy
+        self.cupy, self.numpy = cupy, numpy
         cupy.cuda.Device(0).use()
 
     def prepare(self, way, case):
@@ -23,8 +22,8 @@ class Peer:
         kernel.compile()
         ring = []
         for index in range(cases.SETS):
-            arrays = [self.cupy.empty(cases.shape_of(ndim, index), np.float32) for ndim in case.arrays]
-            scalars = [np.dtype(t).type(cases.scalar_of(t, index)) for t in case.scalars]
+            arrays = [self.cupy.empty(cases.shape_of(ndim, index), self.numpy.float32) for ndim in case.arrays]
+            scalars = [self.numpy.dtype(t).type(cases.scalar_of(t, index)) for t in case.scalars]
             ring.append(((cases.GRID,), (cases.BLOCK,), (*arrays, *scalars)))
         return kernel, ring
 

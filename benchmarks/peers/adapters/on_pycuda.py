@@ -1,6 +1,4 @@
 """PyCUDA: a function called with arguments, and prepared_async_call of a prepared one."""
-import numpy as np
-
 import cases
 
 NAME = "PyCUDA"
@@ -8,7 +6,6 @@ PACKAGES = ["pycuda"]
 VERSION_OF = "pycuda"
 _PASSING = {"a call": False, "prepared_async_call": True}
 WAYS = [f"{passing}, {form}" for passing in _PASSING for form in cases.WAYS_OF_RAW_KERNELS]
-_NUMPY = {"pointer": np.uintp, "int64": np.int64, "float64": np.float64, "int32": np.int32, "float32": np.float32}
 _FORMAT = {"pointer": "P", "int64": "q", "float64": "d", "int32": "i", "float32": "f"}
 
 
@@ -16,8 +13,11 @@ class Peer:
     def __init__(self):
         import atexit
 
+        import numpy
         import pycuda.driver as driver
         self.driver = driver
+        self.as_numpy = {name: numpy.dtype(name).type for name in ("int64", "float64", "int32", "float32")}
+        self.as_numpy["pointer"] = numpy.uintp
         driver.init()
         self.context = driver.Device(0).make_context()
         atexit.register(self.context.pop)
@@ -37,7 +37,7 @@ class Peer:
             return function.prepared_async_call, ring
         for index in range(cases.SETS):
             values = cases.flat_values(case, index, alone)
-            ring.append(tuple(_NUMPY[dtype](value) for (_, dtype), value in zip(parameters, values)))
+            ring.append(tuple(self.as_numpy[dtype](value) for (_, dtype), value in zip(parameters, values)))
         stream = self.stream
         return lambda *values: function(*values, grid=grid, block=block, stream=stream), ring
 
