@@ -26,7 +26,8 @@ namespace {
 
 class Traced final : public TracedKernel {
  public:
-  Traced(std::string name, absl::StatusOr<ir::Kernel> kernel) : name_(std::move(name)), status_(kernel.status()) {
+  Traced(std::string name, bool grid_stride, absl::StatusOr<ir::Kernel> kernel)
+      : name_(std::move(name)), status_(kernel.status()), grid_stride_(grid_stride) {
     if (kernel.ok()) kernel_ = *std::move(kernel);
   }
   const std::string& name() const override { return name_; }
@@ -36,17 +37,23 @@ class Traced final : public TracedKernel {
   absl::StatusOr<CompiledKernel> Compile(const Device& device, bool index32) const override {
     SLIPWAY_RETURN_IF_ERROR(status_);
     SLIPWAY_ASSIGN_OR_RETURN(const Target target, TargetFor(device));
-    if (!index32) return slipway::Compile(kernel_, target);
+    if (!index32) return Compiled(slipway::Compile(kernel_, target));
     ir::Kernel narrow = kernel_;
     for (ParamSpec& param : narrow.params) {
       if (param.kind == ParamKind::kArray) param.index = IndexWidth::kIndex32;
     }
-    return slipway::Compile(narrow, target);
+    return Compiled(slipway::Compile(narrow, target));
   }
 
  private:
+  absl::StatusOr<CompiledKernel> Compiled(absl::StatusOr<CompiledKernel> kernel) const {
+    if (kernel.ok()) kernel->grid_stride = grid_stride_;
+    return kernel;
+  }
+
   std::string name_;
   absl::Status status_;
+  bool grid_stride_;  // See CompiledKernel.
   ir::Kernel kernel_;
 };
 
@@ -135,7 +142,8 @@ bool TraceScope::ok() const { return state_->builder.status().ok(); }
 std::shared_ptr<const TracedKernel> TraceScope::Finish(bool infer_read_only) {
   absl::StatusOr<ir::Kernel> kernel = std::move(state_->builder).Finish();
   if (kernel.ok() && infer_read_only) InferReadOnly(*kernel);
-  return std::make_shared<Traced>(state_->name, std::move(kernel));
+  const bool grid_stride = state_->strides_grid && !state_->asks_for_place;
+  return std::make_shared<Traced>(state_->name, grid_stride, std::move(kernel));
 }
 
 TraceScope::State* CurrentTrace() {
@@ -244,11 +252,28 @@ TraceRef SizeOfArray(TraceRef array) {
 
 TraceRef GlobalIndexValue() {
   TraceScope::State* trace = CurrentTrace();
-  return trace == nullptr ? TraceRef{} : trace->Ref(trace->builder.GlobalIndex(DType::kInt64));
+  if (trace == nullptr) return {};
+  trace->asks_for_place = true;
+  return trace->Ref(trace->builder.GlobalIndex(DType::kInt64));
+}
+TraceRef GridStrideFirst() {
+  TraceScope::State* trace = CurrentTrace();
+  if (trace == nullptr) return {};
+  trace->strides_grid = true;
+  return trace->Ref(trace->builder.GlobalIndex(DType::kInt64));
+}
+TraceRef GridStrideStep() {
+  TraceScope::State* trace = CurrentTrace();
+  if (trace == nullptr) return {};
+  ir::Builder& builder = trace->builder;
+  const ir::ValueId blocks = builder.Cast(DType::kInt64, builder.Special(ir::SpecialRegister::kGridDimX));
+  const ir::ValueId threads = builder.Cast(DType::kInt64, builder.Special(ir::SpecialRegister::kBlockDimX));
+  return trace->Ref(builder.Apply(ir::Op::kMul, {blocks, threads}));
 }
 TraceRef SpecialValue(const char* name, int dimension) {
   TraceScope::State* trace = CurrentTrace();
   if (trace == nullptr) return {};
+  trace->asks_for_place = true;
   const std::string wanted = absl::StrCat(name, ".", dimension == 0 ? "x" : dimension == 1 ? "y" : "z");
   for (int i = 0; i < ir::kNumSpecialRegisters && dimension >= 0 && dimension <= 2; ++i) {
     const auto reg = static_cast<ir::SpecialRegister>(i);

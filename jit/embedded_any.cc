@@ -1,8 +1,11 @@
 // Tracing of values and arrays whose types the compiler does not know: what AnyVar, AnyArrayVar and AnyParam ask for.
 #include <cstdint>
 #include <string>
+#include <utility>
 
+#include "driver/status_macros.h"
 #include "jit/trace_state.h"
+#include "slipway/embedded/generic_trace.h"
 #include "slipway/embedded/trace.h"
 #include "slipway/signature.h"
 
@@ -147,6 +150,11 @@ absl::Status CheckTraceable(const std::string& name, const Signature& signature,
         kind == ParamKind::kPointer ? "an ArrayView of what it points to" : "the struct's members one by one"));
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<Kernel> LoadTraced(const Device& device, const TracedKernel& traced) {
+  SLIPWAY_ASSIGN_OR_RETURN(CompiledKernel compiled, traced.Compile(device, /*index32=*/false));
+  return Kernel::Load(device, std::move(compiled));
 }
 
 }  // namespace slipway::internal

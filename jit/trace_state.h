@@ -18,6 +18,9 @@ struct TraceScope::State {
   std::string name;
   const uint32_t serial;
   ir::Builder builder;
+  // Whether the kernel has a loop over GridStride, and whether it asks for a thread's place in any other way.
+  bool strides_grid = false;
+  bool asks_for_place = false;
 
   // The id of a reference, or kNone, with an error, if it is not of this trace.
   uint32_t Resolve(TraceRef ref);

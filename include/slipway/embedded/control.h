@@ -86,15 +86,14 @@ inline Expr<uint32_t> GridSize(int dimension = 0) {
   return Expr<uint32_t>::FromTrace(internal::SpecialValue("grid_dim", dimension));
 }
 
-// The elements 0 to n - 1, shared out over all threads of the launch, however many those are.
+// The elements 0 to n - 1, shared out over all threads of the launch, however many those are. A kernel that takes its
+// thread's place from nowhere else may be launched for sizes past the largest grid.
 template <IndexLike E>
 LoopRange GridStride(const E& n) {
-  const Expr<int64_t> first = GlobalIndex(), end = internal::Bound(n);
-  // In statements of their own: C++ leaves the order of a product's factors to the compiler, and kernels should not
-  // depend on it.
-  const Expr<int64_t> blocks = Cast<int64_t>(GridSize());
-  const Expr<int64_t> threads = Cast<int64_t>(BlockSize());
-  return {first, end, blocks * threads};
+  // In statements of their own: C++ leaves the order of arguments to the compiler, and kernels should not depend on it.
+  const Expr<int64_t> first = Expr<int64_t>::FromTrace(internal::GridStrideFirst());
+  const Expr<int64_t> end = internal::Bound(n);
+  return {first, end, Expr<int64_t>::FromTrace(internal::GridStrideStep())};
 }
 
 // The body takes the loop's value, as a Var<int64_t> (a copy of its own) or an Expr<int64_t>.

@@ -12,9 +12,12 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "slipway/device.h"
 #include "slipway/embedded/any_param.h"
 #include "slipway/embedded/function_params.h"
 #include "slipway/embedded/trace.h"
+#include "slipway/kernel.h"
 #include "slipway/signature.h"
 
 namespace slipway::internal {
@@ -69,6 +72,9 @@ std::shared_ptr<const TracedKernel> TraceFor(const std::string& name, const std:
   }
   return scope.Finish(/*infer_read_only=*/true);
 }
+
+// Compiles and loads what was traced, or says why it cannot be.
+absl::StatusOr<Kernel> LoadTraced(const Device& device, const TracedKernel& traced);
 
 }  // namespace slipway::internal
 

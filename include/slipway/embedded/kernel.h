@@ -21,6 +21,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "slipway/array.h"
+#include "slipway/bound_launch.h"
 #include "slipway/device.h"
 #include "slipway/dispatch.h"
 #include "slipway/embedded/array_var.h"
@@ -57,6 +58,12 @@ struct KernelParam<ArrayVar<T, N, L>> {
   static ArrayVar<T, N, L> Make(uint32_t index) { return ArrayVar<T, N, L>::FromTrace(ArrayParam(index)); }
 };
 
+// Whether an argument says what device its memory is of.
+template <class A>
+inline constexpr bool kKnowsDevice = Packer<A>::kHasFacts;
+template <Tensor A>
+inline constexpr bool kKnowsDevice<A> = TensorAccess<A>::kHasDevice || TensorAccess<A>::kHasFacts;
+
 }  // namespace internal
 
 // A kernel with its parameter types (ArrayView<T, N, L> and scalars), compiled for a device when it is first launched
@@ -90,6 +97,40 @@ class EmbeddedKernel {
       state_->last[index32].store(kernel, std::memory_order_release);
     }
     return (*kernel)(stream, config, args...);
+  }
+
+  // Packs the arguments once, to be launched again and again: see bound_launch.h. On the device of the first argument
+  // that is an array, or on the one given. Errors as a launch's, but for those of the stream, and NOT_FOUND where that
+  // device is not open any more. Arrays that 32-bit offsets reach bind the form for such arrays: what Set replaces
+  // them by has to be reached, too.
+  template <class... Args>
+  requires(sizeof...(Args) == sizeof...(Params) &&
+           (ArgumentFor<Params, Args> && ...)) absl::StatusOr<BoundKernel<Params...>> Bind(const Device& device,
+                                                                                           const LaunchConfig& config,
+                                                                                           const Args&... args)
+  const {
+    absl::StatusOr<const TypedKernel<Params...>*> kernel = Loaded(device, (Index32<Params>(args) & ...));
+    if (!kernel.ok()) return std::move(kernel).status();
+    return (*kernel)->Bind(config, args...);
+  }
+  template <class... Args>
+  requires(sizeof...(Args) == sizeof...(Params) &&
+           (ArgumentFor<Params, Args> && ...)) absl::StatusOr<BoundKernel<Params...>> Bind(const LaunchConfig& config,
+                                                                                           const Args&... args)
+  const {
+    static_assert((internal::kKnowsDevice<Args> || ...), "no argument tells its device: give Bind one first");
+    uint16_t id = 0;
+    bool found = false;
+    const auto look = [&](const auto& arg) {
+      using A = std::remove_cvref_t<decltype(arg)>;
+      if constexpr (internal::kKnowsDevice<A>) {
+        if (!std::exchange(found, true)) id = facts::DeviceOf(internal::Packer<A>::FactsOf(arg, 0));
+      }
+    };
+    (look(args), ...);
+    absl::StatusOr<Device> device = Device::FromId(id);
+    if (!device.ok()) return std::move(device).status();
+    return Bind(*device, config, args...);
   }
 
   // Compiles and loads it ahead of the first launch, in the form for arrays of any size.
@@ -134,7 +175,7 @@ class EmbeddedKernel {
   template <class P, class A>
   static bool Index32(const A& arg) {
     if constexpr (internal::ParamTraits<P>::kIsArray) {
-      return (internal::ViewOf(arg).facts() & facts::kIndex32) != 0;
+      return (internal::Packer<A>::FactsOf(arg, 0) & facts::kIndex32) != 0;
     } else {
       return true;
     }

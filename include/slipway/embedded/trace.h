@@ -82,6 +82,8 @@ TraceRef Extent(TraceRef array, int dimension);
 TraceRef SizeOfArray(TraceRef array);
 TraceRef LoopBound(const Operand& bound);  // In int64; an error if it is no integer.
 TraceRef GlobalIndexValue();
+TraceRef GridStrideFirst();  // The global index of the thread, and the number of threads.
+TraceRef GridStrideStep();
 TraceRef SpecialValue(const char* name, int dimension);  // "thread", "block", "block_dim", "grid_dim"; 0 to 2.
 void BeginIf(const Operand& condition);
 void ReopenElse();
