@@ -66,7 +66,7 @@ class Planner {
     for (uint32_t dependency : node.dependencies) unit.waits.push_back(exec_.nodes[dependency].unit);
     std::sort(unit.waits.begin(), unit.waits.end());
     unit.waits.erase(std::unique(unit.waits.begin(), unit.waits.end()), unit.waits.end());
-    unit.lane = LaneFor(*node.context, node.context, unit.waits);
+    unit.lane = LaneFor(node.context, unit.waits);
     unit.waits.erase(std::remove_if(unit.waits.begin(), unit.waits.end(),
                                     [&](uint32_t wait) { return plan_.units[wait].lane == unit.lane; }),
                      unit.waits.end());
@@ -97,18 +97,18 @@ class Planner {
   }
 
   // The lane that ends with something that the unit waits for; else a new one; else the one that ended first.
-  uint32_t LaneFor(const Context& context, const std::shared_ptr<Context>& owner, const std::vector<uint32_t>& waits) {
+  uint32_t LaneFor(const std::shared_ptr<Context>& context, const std::vector<uint32_t>& waits) {
     size_t of_context = 0;
     uint32_t oldest = std::numeric_limits<uint32_t>::max();
     for (uint32_t lane = 0; lane < plan_.lanes.size(); ++lane) {
-      if (plan_.lanes[lane]->context.get() != &context) continue;
+      if (plan_.lanes[lane]->context != context) continue;
       ++of_context;
       if (std::find(waits.begin(), waits.end(), lane_tails_[lane]) != waits.end()) return lane;
       if (oldest == std::numeric_limits<uint32_t>::max() || lane_tails_[lane] < lane_tails_[oldest]) oldest = lane;
     }
     if (of_context == kMaxLanes) return oldest;
     auto lane = std::make_shared<Stream>();
-    lane->context = owner;
+    lane->context = context;
     lane->blocking = false;
     lane->destroyed = true;                               // It has no handle.
     lane->demand = std::numeric_limits<uint64_t>::max();  // Late mode holds back the launch of the graph instead.
