@@ -78,6 +78,7 @@ bool IsCapturedByDriver(const DriverApi& api, CUstream stream) {
 }  // namespace
 
 std::shared_ptr<internal::CaptureRecord> Stream::capture() const {
+  if (direct_device() != nullptr) return nullptr;
   std::shared_ptr<internal::CaptureRecord> gone;  // Released without the lock.
   std::lock_guard<std::mutex> lock(capture_mutex_);
   // A stream that only joined is not told of the end: it finds out here, where the slow road of a launch leads.

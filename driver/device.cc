@@ -226,7 +226,7 @@ absl::Status Device::Synchronize() const {
                                      "capture, or after it"));
   }
   absl::Status status = DriverStatus(api(), result, absl::StrCat("work on ", Describe(), " failed"));
-  if (status.code() == absl::StatusCode::kAborted) internal::DropHostFunctions(*state_);
+  internal::DropHostFunctionsIfLost(*state_, status);
   return status;
 }
 

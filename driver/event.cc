@@ -1,6 +1,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "driver/host_function.h"
 #include "driver/retired.h"
 #include "driver/status_macros.h"
 #include "slipway/graph.h"
@@ -77,10 +78,14 @@ absl::Status Event::Synchronize() const {
   SLIPWAY_RETURN_IF_ERROR(CheckNotCaptured("Event::Synchronize"));
   const ScopedContext current(*device_.state());
   SLIPWAY_RETURN_IF_ERROR(current.status());
-  SLIPWAY_RETURN_IF_ERROR(
-      DriverStatus(device_.api(), device_.api().EventSynchronize(handle_), "the work before an event failed"));
-  internal::Reap();
-  return absl::OkStatus();
+  const CUresult result = device_.api().EventSynchronize(handle_);
+  if (result == CUDA_SUCCESS) {
+    internal::Reap();
+    return absl::OkStatus();
+  }
+  absl::Status status = DriverStatus(device_.api(), result, "the work before an event failed");
+  internal::DropHostFunctionsIfLost(*device_.state(), status);
+  return status;
 }
 
 absl::StatusOr<bool> Event::Query() const {

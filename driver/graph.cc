@@ -171,10 +171,12 @@ absl::Status GraphExec::Launch(const Stream& stream) {
   const ScopedContext current(*device().state());
   SLIPWAY_RETURN_IF_ERROR(current.status());
   const std::shared_ptr<internal::CaptureRecord> capture = stream.capture();
-  // One that is shared tells what was retired when an earlier launch ends.
-  if (capture == nullptr && (state_->launched == nullptr || state_->launched.use_count() != 1)) {
+  // One that is shared tells what was retired when an earlier launch ends, and so does the last one until this
+  // succeeds.
+  std::shared_ptr<const Event> launched = state_->launched;
+  if (capture == nullptr && (launched == nullptr || launched.use_count() != 2)) {
     SLIPWAY_ASSIGN_OR_RETURN(Event event, Event::Create(device(), /*timing=*/false));
-    state_->launched = std::make_shared<const Event>(std::move(event));
+    launched = std::make_shared<const Event>(std::move(event));
   }
   const auto launch = [&] {
     return DriverStatus(api, api.GraphLaunch(state_->handle, stream.handle()),
@@ -191,6 +193,7 @@ absl::Status GraphExec::Launch(const Stream& stream) {
     return absl::OkStatus();
   }
   state_->was_launched = true;
+  state_->launched = std::move(launched);
   const absl::Status recorded = state_->launched->Record(stream);
   // Nothing tells now when the launch ends, so it has to end here.
   if (!recorded.ok()) static_cast<void>(api.StreamSynchronize(stream.handle()));

@@ -86,6 +86,18 @@ void DropHostFunctions(const DeviceState& device) {
   }
 }
 
+void DropHostFunctionsIfLost(const DeviceState& device, const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kAborted:           // What a kernel did,
+    case absl::StatusCode::kDataLoss:          // the memory,
+    case absl::StatusCode::kDeadlineExceeded:  // or the watchdog: driver/result.cc.
+      DropHostFunctions(device);
+      return;
+    default:
+      return;
+  }
+}
+
 }  // namespace internal
 
 absl::Status Stream::AddHostFunction(std::function<void()> function) const {

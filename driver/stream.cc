@@ -36,11 +36,10 @@ absl::Status CheckForeign(const Device& device, CUstream handle) {
                                                  device.Describe(), "; name the device that it was created on"));
 }
 
-// A device that failed runs nothing more of what is queued.
 absl::Status WorkFailed(const Device& device, CUresult result) {
   absl::Status status =
       DriverStatus(device.api(), result, absl::StrCat("work on a stream of ", device.Describe(), " failed"));
-  if (status.code() == absl::StatusCode::kAborted) internal::DropHostFunctions(*device.state());
+  internal::DropHostFunctionsIfLost(*device.state(), status);
   return status;
 }
 
@@ -159,9 +158,10 @@ absl::Status Stream::Wait(const Event& event) const {
   const ScopedContext current(*device_.state());
   SLIPWAY_RETURN_IF_ERROR(current.status());
   std::shared_ptr<internal::CaptureRecord> record = event.capture();
+  if (record != nullptr && record->ended()) return event.CheckNotCaptured("Stream::Wait");
   SLIPWAY_RETURN_IF_ERROR(DriverStatus(device_.api(), device_.api().StreamWaitEvent(handle_, event.handle(), 0),
                                        "cannot make a stream wait for an event"));
-  if (record != nullptr && !record->ended()) JoinCapture(std::move(record));
+  if (record != nullptr) JoinCapture(std::move(record));
   return absl::OkStatus();
 }
 

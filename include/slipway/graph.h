@@ -68,7 +68,8 @@ class GraphExec {
   const Device& device() const;
 
   // Queues the whole graph on `stream`, of the device that it was captured on (INVALID_ARGUMENT otherwise). Launches of
-  // one GraphExec run one after the other, whatever their streams.
+  // one GraphExec run one after the other, whatever their streams. On a stream that is captured it becomes a part of
+  // that graph, where the driver can do that: the CPU device cannot, and the capture becomes invalid.
   absl::Status Launch(const Stream& stream);
 
   // Gives it the kernels, arguments and copies of `graph`, which must be of the same form: launches from now on do what

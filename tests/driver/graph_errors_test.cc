@@ -75,6 +75,8 @@ TEST_P(CaptureErrorTest, WaitingOnTheHostIsRefusedAndTheCaptureGoesOn) {
       }).value();
   EXPECT_EQ(graph.node_count(), captures() ? 1u : 0u);
   EXPECT_FALSE(event.Synchronize().ok());  // It still stands for no work.
+  EXPECT_THAT(Message(stream_.Wait(event)),
+              StartsWith("Stream::Wait: the event was last recorded in a stream that was"));
   ASSERT_TRUE(event.Record(stream_).ok());
   EXPECT_TRUE(event.Synchronize().ok());
 }

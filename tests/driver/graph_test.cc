@@ -453,6 +453,40 @@ TEST_P(RunningGraphTest, UpdateKeepsWhatStillRuns) {
   EXPECT_EQ(runs, 1);
 }
 
+TEST_P(RunningGraphTest, ALaunchThatFailsForgetsNoneThatRuns) {
+  FaultDriver& fault = *FaultDriver::Wrap(*GetParam().api).value();
+  fault.Disarm();
+  const Device device = Device::Open(fault.api()).value();
+  const Stream stream = device.CreateStream().value();
+  std::promise<void> started, go_on;
+  std::future<void> wait = go_on.get_future();
+  auto owned = std::make_shared<int>(0);
+  std::weak_ptr<int> seen = owned;
+  const auto capture = [&](std::function<void()> function) {
+    return Graph::Capture(stream, [&] { return stream.AddHostFunction(std::move(function)); }).value();
+  };
+  std::optional<GraphExec> exec = capture([owned, &started, &wait] {
+                                    started.set_value();
+                                    wait.wait();
+                                  })
+                                      .Instantiate()
+                                      .value();
+  owned.reset();
+  ASSERT_TRUE(exec->Launch(stream).ok());
+  std::thread waiter([&] { EXPECT_TRUE(stream.Synchronize().ok()); });
+  started.get_future().wait();
+  ASSERT_TRUE(exec->Update(capture([] {})).ok());  // Shares the event with what is retired.
+  ASSERT_TRUE(fault.Arm({.function = "GraphLaunch", .result = CUDA_ERROR_NOT_PERMITTED}).ok());
+  EXPECT_EQ(exec->Launch(stream).code(), absl::StatusCode::kPermissionDenied);
+  fault.Disarm();
+  exec.reset();
+  EXPECT_FALSE(seen.expired());
+  go_on.set_value();
+  waiter.join();
+  ASSERT_TRUE(stream.Synchronize().ok());
+  EXPECT_TRUE(seen.expired());
+}
+
 INSTANTIATE_TEST_SUITE_P(Drivers, RunningGraphTest, testing::ValuesIn(ComputingDrivers()), &NameOf);
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(RunningGraphTest);  // Without the CPU device and a GPU.
 

@@ -320,6 +320,20 @@ TEST_F(HostFunctionTest, TheDevicesOwnSynchronizeDropsToo) {
   EXPECT_TRUE(seen_.expired());
 }
 
+TEST_F(HostFunctionTest, WaitingForAnEventDropsToo) {
+  static DriverApi api = TableThatKeepsFunctions();
+  const Device device = Device::Open(api).value();
+  const Event event = Event::Create(device).value();
+  for (const CUresult result : {CUDA_ERROR_NOT_READY, CUDA_ERROR_ECC_UNCORRECTABLE}) {
+    if (owned_ != nullptr) Queue(device.CreateStream().value());
+    static CUresult answer;
+    answer = result;
+    api.EventSynchronize = [](CUevent) { return answer; };
+    EXPECT_FALSE(event.Synchronize().ok());
+    EXPECT_EQ(seen_.expired(), result == CUDA_ERROR_ECC_UNCORRECTABLE);
+  }
+}
+
 TEST_F(HostFunctionTest, OneOfAClosedDeviceIsDropped) {
   static DriverApi api = TableThatKeepsFunctions();
   Queue(Device::Open(api).value().CreateStream().value());
