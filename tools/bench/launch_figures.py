@@ -165,8 +165,8 @@ def plot(figures):
     if figures.ns:
         bars(canvas, (60, 718, 904, 930), figures, figures.ns, "Nanoseconds of a launch", {}, 1)
     small = f'font-size="11" fill="{svg.GREY}"'
-    canvas.text(16, height - 28, "On the null driver, whose launch is two instructions. Arrays are strided, in another "
-                "order of memory each launch; checks are on.", "start", small)
+    canvas.text(16, height - 28, "On the null driver, whose launch is two instructions. Arrays are strided, arguments "
+                "change with every launch, every check is on.", "start", small)
     canvas.text(16, height - 12, "Counts by tools/count_launch_instructions, times by launch_latency; "
                 f"{figures.compiler}.", "start", small)
     return canvas.render()
