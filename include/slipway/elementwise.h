@@ -10,17 +10,24 @@
 // are the inputs and assigned names the outputs; with one ("a: T, x: T[], table: f32[:] -> z: T[]") its order counts.
 //
 // One kernel is compiled for each combination of dtypes, of layouts after dimensions have been collapsed, and of index
-// width; the values of numbers, sizes and addresses never compile anything.
+// width; the values of numbers, sizes and addresses never compile anything. How arguments of given types, shapes and
+// strides are launched is worked out once and kept, for up to 1,024 different ones: calls that repeat them cost little
+// more than the launch of a kernel, allocate nothing and take no lock.
 #ifndef SLIPWAY_ELEMENTWISE_H_
 #define SLIPWAY_ELEMENTWISE_H_
 
 #include <array>
+#include <atomic>
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <initializer_list>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <tuple>
+#include <type_traits>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -29,11 +36,19 @@
 #include "slipway/arg.h"
 #include "slipway/array.h"
 #include "slipway/device.h"
+#include "slipway/elementwise_plan.h"
 #include "slipway/kernel.h"
+#include "slipway/packing.h"
 #include "slipway/signature.h"
 #include "slipway/stream.h"
+#include "slipway/submit.h"
+#include "slipway/tensor_trait.h"
 
 namespace slipway {
+
+// What a call takes: numbers, arrays and views of any kind, Args, and an application's own tensors (tensor_trait.h).
+template <class A>
+concept ElementwiseArgument = std::convertible_to<A, Arg> || Tensor<A>;
 
 // One kernel that an Elementwise became.
 struct ElementwiseVariant {
@@ -63,10 +78,10 @@ class Elementwise {
   // Inputs by name, or by position. Allocates the output on the stream's device, with the dtype of its value (or as
   // declared) and the shape that the inputs broadcast to (0-d if all are numbers). Only for texts with one output.
   absl::StatusOr<AnyArray> operator()(const Stream& stream, std::initializer_list<NamedArg> inputs) const;
-  template <std::convertible_to<Arg>... Inputs>
+  template <ElementwiseArgument... Inputs>
   absl::StatusOr<AnyArray> operator()(const Stream& stream, const Inputs&... inputs) const {
-    const std::array<Arg, sizeof...(Inputs)> args = {Arg(inputs)...};
-    return EvaluateOne(stream, args);
+    return WithList(
+        stream, [&](absl::Span<const Arg> args) { return EvaluateOne(stream, args); }, inputs...);
   }
 
   // The same for any number of outputs, in their order.
@@ -75,10 +90,10 @@ class Elementwise {
     return Evaluate(stream, absl::MakeConstSpan(inputs.begin(), inputs.size()));
   }
   absl::StatusOr<std::vector<AnyArray>> Evaluate(const Stream& stream, absl::Span<const Arg> inputs) const;
-  template <std::convertible_to<Arg>... Inputs>
+  template <ElementwiseArgument... Inputs>
   absl::StatusOr<std::vector<AnyArray>> Evaluate(const Stream& stream, const Inputs&... inputs) const {
-    const std::array<Arg, sizeof...(Inputs)> args = {Arg(inputs)...};
-    return Evaluate(stream, absl::Span<const Arg>(args));
+    return WithList(
+        stream, [&](absl::Span<const Arg> args) { return Evaluate(stream, args); }, inputs...);
   }
 
   // Into arrays that are there: outputs and inputs by name, or by position with the outputs first. The inputs broadcast
@@ -86,10 +101,14 @@ class Elementwise {
   absl::Status Into(const Stream& stream, std::initializer_list<NamedArg> args) const {
     return IntoByName(stream, absl::MakeConstSpan(args.begin(), args.size()));
   }
-  template <std::convertible_to<Arg>... Args>
-  absl::Status Into(const Stream& stream, const Args&... args) const {
-    const std::array<Arg, sizeof...(Args)> all = {Arg(args)...};
-    return IntoByPosition(stream, all);
+  // The fastest way, where dtypes and ranks are known to the compiler and there is one output.
+  template <ElementwiseArgument... Args>
+  [[gnu::always_inline]] absl::Status Into(const Stream& stream, const Args&... args) const {
+    if constexpr (internal::PlannedCall<Args...>) {
+      return IntoPlanned(stream, args...);
+    } else {
+      return IntoAsList(stream, internal::PlanSlots::kNoSlot, args...);
+    }
   }
   absl::Status IntoByName(const Stream& stream, absl::Span<const NamedArg> args) const;
   absl::Status IntoByPosition(const Stream& stream, absl::Span<const Arg> args) const;
@@ -99,17 +118,66 @@ class Elementwise {
 
   // Every kernel compiled so far, in no particular order.
   std::vector<ElementwiseVariant> Inspect() const;
-  // How many kernels were compiled (or failed to) so far, for tests and monitoring.
+  // How many kernels were compiled (or failed to) so far, and how many plans are kept, for tests and monitoring.
   uint64_t compiles() const;
+  size_t plans() const;
 
  private:
   struct State;
-  explicit Elementwise(std::shared_ptr<State> state) : state_(std::move(state)) {}
+  explicit Elementwise(std::shared_ptr<State> state);
   absl::Status CheckOneOutput() const;
+  template <class Output, class... Inputs>
+  [[gnu::always_inline]] absl::Status IntoPlanned(const Stream& stream, const Output& output,
+                                                  const Inputs&... inputs) const;
+  template <class... Args>
+  [[gnu::noinline]] absl::Status IntoAsList(const Stream& stream, size_t slot, const Args&... args) const {
+    return WithList(
+        stream, [&](absl::Span<const Arg> list) { return IntoAndRemember(stream, list, slot); }, args...);
+  }
+  // Calls `call` with the arguments as Args. A tensor that does not name its device is believed to be of the stream's.
+  template <class Call, class... Args>
+  static auto WithList(const Stream& stream, Call&& call, const Args&... args) {
+    const DeviceState* const device = stream.device().state().get();  // Null if the stream was moved from.
+    const std::tuple<internal::AsArg<std::decay_t<Args>>...> list(
+        internal::AsArgInput<std::decay_t<Args>>{args, device == nullptr ? uint16_t{0} : device->id}...);
+    return std::apply(
+        [&](const auto&... each) {
+          const std::array<Arg, sizeof...(Args)> all = {each.arg...};
+          return call(absl::Span<const Arg>(all));
+        },
+        list);
+  }
+  absl::Status IntoAndRemember(const Stream& stream, absl::Span<const Arg> args, size_t slot) const;
   absl::StatusOr<AnyArray> EvaluateOne(const Stream& stream, absl::Span<const Arg> inputs) const;
 
   std::shared_ptr<State> state_;
+  const internal::PlanSlots* slots_;  // In the state.
 };
+
+template <class Output, class... Inputs>
+inline absl::Status Elementwise::IntoPlanned(const Stream& stream, const Output& output,
+                                             const Inputs&... inputs) const {
+  using Packer = internal::PlannedPacker<Output, Inputs...>;
+  const auto& view = internal::PlannedArg<Output>::View(output);
+  const size_t slot = internal::PlanSlots::SlotOf(view.kRank, view.shape().data());
+  const internal::CodedPlan& plan = *slots_->plans[slot].load(std::memory_order_acquire);
+  if (plan.code == Packer::kCode && internal::GoesStraight(stream, plan.device)) [[likely]] {
+    alignas(16) std::byte buffer[Packer::kBytes];
+    if (Packer().Match(plan, buffer, output, inputs...) && Packer::Clear(plan, output, inputs...)) [[likely]] {
+      if (plan.form == internal::PlanForm::kLinear) {
+        Packer::StoreLinear(buffer, plan.elements, output, inputs...);
+      } else if constexpr (Packer::kTailPairs != 0) {
+        std::memcpy(buffer + plan.tail_offset, plan.tail, 16 * Packer::kTailPairs);
+      }
+      const CUresult result =
+          internal::CallDriver(*plan.kernel, stream, {plan.grid, 1, 1}, {plan.block, 1, 1}, 0, buffer);
+      if (result != CUDA_SUCCESS) [[unlikely]]
+        return internal::LaunchFailed(*plan.kernel, result);
+      return absl::OkStatus();
+    }
+  }
+  return IntoAsList(stream, slot, output, inputs...);
+}
 
 }  // namespace slipway
 

@@ -1,6 +1,8 @@
 #include "slipway/elementwise.h"
 
+#include <atomic>
 #include <chrono>
+#include <memory>
 #include <mutex>
 #include <utility>
 
@@ -11,6 +13,7 @@
 #include "jit/ops/broadcast.h"
 #include "jit/ops/elementwise_arguments.h"
 #include "jit/ops/elementwise_kernel.h"
+#include "jit/ops/elementwise_plan.h"
 #include "jit/text/cat.h"
 #include "jit/text/emit.h"
 #include "jit/text/parser.h"
@@ -26,6 +29,7 @@ using elementwise::BindByName;
 using elementwise::BindByPosition;
 using elementwise::Loop;
 using elementwise::LoopOperand;
+using elementwise::Plan;
 using elementwise::Shape;
 using elementwise::Specialization;
 using text::Cat;
@@ -41,6 +45,11 @@ absl::Status CheckName(std::string_view name) {
   if (good) return absl::OkStatus();
   return absl::InvalidArgumentError(
       Cat("the kernel name '", name.substr(0, 64), "' is not made of letters, digits and underscores"));
+}
+
+absl::Status CheckStream(const Stream& stream) {
+  if (stream.device().state() != nullptr) return absl::OkStatus();
+  return absl::InvalidArgumentError("the stream was moved from or destroyed; launch on one that lives");
 }
 
 // The dtypes of a call, as the key of its typing.
@@ -85,9 +94,22 @@ absl::StatusOr<AnyArrayView> ViewFor(const Device& device, const Arg& arg, const
                             absl::MakeConstSpan(strides, static_cast<size_t>(shape.rank)), read_only);
 }
 
+// Plans are kept for so many different geometries of one text; later ones are made anew for each call. So the memory of
+// a program whose shapes never come again stays bounded, and nothing that a thread may be reading is ever freed.
+constexpr size_t kMaxPlans = 1024;
+
+const internal::CodedPlan kNoPlan;
+
 }  // namespace
 
 struct Elementwise::State {
+  static constexpr size_t kNoSlot = internal::PlanSlots::kNoSlot;
+
+  State() {
+    for (std::atomic<const internal::CodedPlan*>& slot : slots.plans) slot.store(&kNoPlan, std::memory_order_relaxed);
+  }
+
+  internal::PlanSlots slots;
   text::Program program;
   std::string name;
   double parse_microseconds = 0;
@@ -96,6 +118,7 @@ struct Elementwise::State {
   // from being used again.
   SpecializationCache<text::Typing> typings;
   SpecializationCache<Kernel> kernels;
+  SpecializationCache<std::unique_ptr<const Plan>> plans;
 
   std::mutex mutex;  // Guards what follows.
   std::vector<Device> devices;
@@ -103,9 +126,20 @@ struct Elementwise::State {
 
   absl::StatusOr<const text::Typing*> TypingOf(const Arguments& arguments);
   absl::StatusOr<std::vector<AnyArray>> Allocate(const Stream& stream, Arguments arguments);
-  // Checks and runs a call whose arguments are bound, outputs included.
-  absl::Status Run(const Stream& stream, const Arguments& arguments);
-  absl::Status Launch(const Stream& stream, const Arguments& arguments, const text::Typing& typing, Loop loop);
+  // Checks and runs a call whose arguments are bound, outputs included. If a plan fits calls of known types, it goes to
+  // `slot`, unless that is kNoSlot.
+  absl::Status Run(const Stream& stream, const Arguments& arguments, size_t slot = kNoSlot);
+  void Remember(const Plan& plan, size_t slot) {
+    if (slot == kNoSlot || plan.coded.code == 0) return;
+    std::atomic<const internal::CodedPlan*>& last = slots.plans[slot];
+    if (last.load(std::memory_order_relaxed) != &plan.coded) last.store(&plan.coded, std::memory_order_release);
+  }
+  absl::StatusOr<Plan> PlanFor(const Device& device, const Arguments& arguments, const text::Typing& typing,
+                               const Shape& shape);
+  // The plan of the call, kept if there is room; else `here` holds it.
+  absl::StatusOr<const Plan*> KeptPlan(const Device& device, absl::Span<const uint64_t> key, const Arguments& arguments,
+                                       const text::Typing& typing, const Shape& shape,
+                                       std::unique_ptr<const Plan>& here);
   absl::StatusOr<Kernel> CompileFor(const Device& device, const text::Typing& typing,
                                     const Specialization& specialization);
 };
@@ -139,10 +173,9 @@ absl::StatusOr<Kernel> Elementwise::State::CompileFor(const Device& device, cons
   return loaded;
 }
 
-absl::Status Elementwise::State::Launch(const Stream& stream, const Arguments& arguments, const text::Typing& typing,
-                                        Loop loop) {
-  const Device& device = stream.device();
-  const size_t num_outputs = arguments.outputs.size();
+absl::StatusOr<Plan> Elementwise::State::PlanFor(const Device& device, const Arguments& arguments,
+                                                 const text::Typing& typing, const Shape& shape) {
+  Loop loop{.shape = shape, .size = ElementCount(shape.rank, shape.extents)};
   absl::InlinedVector<LoopOperand, 8> operands;  // Outputs, then inputs that the loop goes over.
   for (const Arg* output : arguments.outputs) {
     operands.push_back(MakeOperand(loop, output->shape(), output->strides()));
@@ -156,9 +189,7 @@ absl::Status Elementwise::State::Launch(const Stream& stream, const Arguments& a
 
   Specialization specialization{.loop_rank = loop.shape.rank};
   bool index32 = loop.size <= elementwise::kMaxElementsIndex32;
-  // An Arg of an array points at its view: all views come first.
-  absl::InlinedVector<AnyArrayView, 8> views;
-  views.reserve(operands.size());
+  absl::InlinedVector<AnyArrayView, 8> views;  // Of all arrays, as the kernel is given them.
   size_t at = 0;
   for (const Arg* output : arguments.outputs) {
     specialization.outputs.push_back(FormOf(*output, operands[at]));
@@ -176,6 +207,7 @@ absl::Status Elementwise::State::Launch(const Stream& stream, const Arguments& a
                                        .rank = static_cast<uint8_t>(input.rank()),
                                        .contiguous = (input.facts() & facts::kContiguous) != 0});
       index32 &= (input.facts() & facts::kIndex32) != 0;
+      views.push_back(input.view());
     } else {
       specialization.inputs.push_back(FormOf(input, operands[at]));
       SLIPWAY_ASSIGN_OR_RETURN(AnyArrayView view, ViewFor(device, input, loop, operands[at++], /*read_only=*/true));
@@ -185,18 +217,11 @@ absl::Status Elementwise::State::Launch(const Stream& stream, const Arguments& a
   }
   specialization.index = index32 ? IndexWidth::kIndex32 : IndexWidth::kIndex64;
 
-  absl::InlinedVector<Arg, 12> args;
-  size_t view = 0;
-  for (size_t i = 0; i < num_outputs; ++i) args.push_back(Arg(views[view++]));
-  for (size_t i = 0; i < arguments.inputs.size(); ++i) {
-    const Access access = specialization.inputs[i].access;
-    const bool as_given = access == Access::kScalar || access == Access::kGathered;
-    args.push_back(as_given ? *arguments.inputs[i] : Arg(views[view++]));
-  }
+  absl::InlinedVector<Arg, kMaxRank> extents;
   if (elementwise::TakesExtents(specialization)) {
     for (int d = 0; d < loop.shape.rank; ++d) {
       const int64_t extent = d == 0 ? loop.size : loop.shape.extents[d];
-      args.push_back(index32 ? Arg(static_cast<int32_t>(extent)) : Arg(extent));
+      extents.push_back(index32 ? Arg(static_cast<int32_t>(extent)) : Arg(extent));
     }
   }
 
@@ -204,20 +229,46 @@ absl::Status Elementwise::State::Launch(const Stream& stream, const Arguments& a
   key.push_back(reinterpret_cast<uint64_t>(device.state().get()));
   SLIPWAY_ASSIGN_OR_RETURN(const Kernel* kernel,
                            kernels.GetOrMake(key, [&] { return CompileFor(device, typing, specialization); }));
-  return kernel->Launch(stream, ForSize(loop.size), args);
+  return elementwise::MakePlan(*kernel, shape, loop.size, arguments, views, extents);
 }
 
-absl::Status Elementwise::State::Run(const Stream& stream, const Arguments& arguments) {
+absl::StatusOr<const Plan*> Elementwise::State::KeptPlan(const Device& device, absl::Span<const uint64_t> key,
+                                                         const Arguments& arguments, const text::Typing& typing,
+                                                         const Shape& shape, std::unique_ptr<const Plan>& here) {
+  SLIPWAY_ASSIGN_OR_RETURN(Plan made, PlanFor(device, arguments, typing, shape));
+  auto plan = std::make_unique<Plan>(std::move(made));
+  plan->Settle();
+  here = std::move(plan);
+  if (plans.size() >= kMaxPlans) return here.get();
+  SLIPWAY_ASSIGN_OR_RETURN(
+      const std::unique_ptr<const Plan>* kept,
+      plans.GetOrMake(key, [&]() -> absl::StatusOr<std::unique_ptr<const Plan>> { return std::move(here); }));
+  return kept->get();
+}
+
+absl::Status Elementwise::State::Run(const Stream& stream, const Arguments& arguments, size_t slot) {
+  const elementwise::PlanKey key = elementwise::KeyOf(arguments);
+  const std::unique_ptr<const Plan>* const known = plans.Find(key);
+  if (known != nullptr && (*known)->coded.device == stream.device().state().get()) {
+    const Plan& plan = **known;
+    if (!SeemsClear(plan, arguments)) SLIPWAY_RETURN_IF_ERROR(CheckOverlaps(program, arguments, plan.shape));
+    Remember(plan, slot);
+    return LaunchPlanned(plan, stream, arguments);
+  }
+  SLIPWAY_RETURN_IF_ERROR(CheckStream(stream));
   SLIPWAY_RETURN_IF_ERROR(elementwise::CheckArguments(program, arguments, stream.device()));
   SLIPWAY_ASSIGN_OR_RETURN(const text::Typing* typing, TypingOf(arguments));
   SLIPWAY_ASSIGN_OR_RETURN(const Shape shape, LoopShape(program, arguments));
   SLIPWAY_RETURN_IF_ERROR(CheckOverlaps(program, arguments, shape));
-  Loop loop{.shape = shape, .size = ElementCount(shape.rank, shape.extents)};
-  if (loop.size == 0) return absl::OkStatus();
-  return Launch(stream, arguments, *typing, loop);
+  if (ElementCount(shape.rank, shape.extents) == 0) return absl::OkStatus();
+  std::unique_ptr<const Plan> here;
+  SLIPWAY_ASSIGN_OR_RETURN(const Plan* plan, KeptPlan(stream.device(), key, arguments, *typing, shape, here));
+  if (here == nullptr) Remember(*plan, slot);
+  return LaunchPlanned(*plan, stream, arguments);
 }
 
 absl::StatusOr<std::vector<AnyArray>> Elementwise::State::Allocate(const Stream& stream, Arguments arguments) {
+  SLIPWAY_RETURN_IF_ERROR(CheckStream(stream));
   SLIPWAY_RETURN_IF_ERROR(elementwise::CheckArguments(program, arguments, stream.device()));
   SLIPWAY_ASSIGN_OR_RETURN(const text::Typing* typing, TypingOf(arguments));
   SLIPWAY_ASSIGN_OR_RETURN(const Shape shape, LoopShape(program, arguments));
@@ -230,8 +281,15 @@ absl::StatusOr<std::vector<AnyArray>> Elementwise::State::Allocate(const Stream&
   }
   for (const AnyArray& array : arrays) args.push_back(Arg(array));
   for (const Arg& arg : args) arguments.outputs.push_back(&arg);
-  Loop loop{.shape = shape, .size = ElementCount(shape.rank, shape.extents)};
-  if (loop.size != 0) SLIPWAY_RETURN_IF_ERROR(Launch(stream, arguments, *typing, loop));
+  if (ElementCount(shape.rank, shape.extents) == 0) return arrays;
+  const elementwise::PlanKey key = elementwise::KeyOf(arguments);
+  const std::unique_ptr<const Plan>* const known = plans.Find(key);
+  const Plan* plan = known == nullptr ? nullptr : known->get();
+  std::unique_ptr<const Plan> here;
+  if (plan == nullptr) {
+    SLIPWAY_ASSIGN_OR_RETURN(plan, KeptPlan(stream.device(), key, arguments, *typing, shape, here));
+  }
+  SLIPWAY_RETURN_IF_ERROR(LaunchPlanned(*plan, stream, arguments));
   return arrays;
 }
 
@@ -282,9 +340,15 @@ absl::Status Elementwise::IntoByName(const Stream& stream, absl::Span<const Name
 }
 
 absl::Status Elementwise::IntoByPosition(const Stream& stream, absl::Span<const Arg> args) const {
-  SLIPWAY_ASSIGN_OR_RETURN(const Arguments arguments, BindByPosition(state_->program, args, /*with_outputs=*/true));
-  return state_->Run(stream, arguments);
+  return IntoAndRemember(stream, args, State::kNoSlot);
 }
+
+absl::Status Elementwise::IntoAndRemember(const Stream& stream, absl::Span<const Arg> args, size_t slot) const {
+  SLIPWAY_ASSIGN_OR_RETURN(const Arguments arguments, BindByPosition(state_->program, args, /*with_outputs=*/true));
+  return state_->Run(stream, arguments, slot);
+}
+
+Elementwise::Elementwise(std::shared_ptr<State> state) : state_(std::move(state)), slots_(&state_->slots) {}
 
 std::vector<std::string> Elementwise::inputs() const {
   std::vector<std::string> names;
@@ -302,6 +366,8 @@ std::vector<ElementwiseVariant> Elementwise::Inspect() const {
   std::lock_guard<std::mutex> lock(state_->mutex);
   return state_->variants;
 }
+
+size_t Elementwise::plans() const { return state_->plans.size(); }
 
 uint64_t Elementwise::compiles() const { return state_->kernels.counters().compiles; }
 

@@ -77,6 +77,25 @@ absl::Status CheckKind(const Parameter& parameter, const Arg& arg) {
   return absl::OkStatus();
 }
 
+// Kernels may take pointers and structs; a text has no use for them.
+absl::Status CheckArrayOrNumber(std::string_view role, const Parameter& parameter, const Arg& arg) {
+  if (arg.is_scalar() || arg.is_array()) return absl::OkStatus();
+  const bool pointer = (arg.facts() & facts::kPointer) != 0;
+  return Invalid(Cat(Called(role, parameter), ": ", pointer ? "a raw pointer" : "a struct",
+                     " is given; an array or a number is wanted",
+                     pointer ? ": make an ArrayView of what it points to" : ""));
+}
+
+absl::Status CheckAllArraysOrNumbers(const Program& program, const Arguments& arguments) {
+  for (size_t i = 0; i < arguments.outputs.size(); ++i) {
+    SLIPWAY_RETURN_IF_ERROR(CheckArrayOrNumber("output", program.outputs[i], *arguments.outputs[i]));
+  }
+  for (size_t i = 0; i < arguments.inputs.size(); ++i) {
+    SLIPWAY_RETURN_IF_ERROR(CheckArrayOrNumber("input", program.inputs[i], *arguments.inputs[i]));
+  }
+  return absl::OkStatus();
+}
+
 // The dtypes that the call has given to the signature's generic names.
 class Generics {
  public:
@@ -139,18 +158,6 @@ Footprint FootprintOf(const Arg& arg) {
           .strides = arg.strides()};
 }
 
-// Whether each element of the loop is at one address in both.
-bool SameElements(const Arg& a, const Arg& b, const Shape& shape) {
-  if (a.data() != b.data() || SizeOf(a.dtype()) != SizeOf(b.dtype())) return false;
-  const Loop loop{.shape = shape};
-  const LoopOperand first = MakeOperand(loop, a.shape(), a.strides());
-  const LoopOperand second = MakeOperand(loop, b.shape(), b.strides());
-  for (int d = 0; d < shape.rank; ++d) {
-    if (shape.extents[d] != 1 && first.strides[d] != second.strides[d]) return false;
-  }
-  return true;
-}
-
 std::string ShapesOf(const Program& program, const Arguments& arguments) {
   std::string shapes;
   for (size_t i = 0; i < arguments.inputs.size(); ++i) {
@@ -182,6 +189,7 @@ absl::StatusOr<Arguments> BindByPosition(const Program& program, absl::Span<cons
       arguments.inputs.push_back(&args[i]);
     }
   }
+  SLIPWAY_RETURN_IF_ERROR(CheckAllArraysOrNumbers(program, arguments));
   return arguments;
 }
 
@@ -216,6 +224,7 @@ absl::StatusOr<Arguments> BindByName(const Program& program, absl::Span<const Na
   for (size_t i = 0; i < arguments.inputs.size(); ++i) {
     if (arguments.inputs[i] == nullptr) return Invalid(Cat("input '", program.inputs[i].name, "' is missing"));
   }
+  SLIPWAY_RETURN_IF_ERROR(CheckAllArraysOrNumbers(program, arguments));
   return arguments;
 }
 
@@ -297,6 +306,17 @@ absl::StatusOr<Shape> LoopShape(const Program& program, const Arguments& argumen
   return shape;
 }
 
+bool SameElements(const Arg& a, const Arg& b, const Shape& shape) {
+  if (SizeOf(a.dtype()) != SizeOf(b.dtype())) return false;
+  const Loop loop{.shape = shape};
+  const LoopOperand first = MakeOperand(loop, a.shape(), a.strides());
+  const LoopOperand second = MakeOperand(loop, b.shape(), b.strides());
+  for (int d = 0; d < shape.rank; ++d) {
+    if (shape.extents[d] != 1 && first.strides[d] != second.strides[d]) return false;
+  }
+  return true;
+}
+
 absl::Status CheckOverlaps(const Program& program, const Arguments& arguments, const Shape& shape) {
   for (size_t i = 0; i < arguments.outputs.size(); ++i) {
     const Arg& output = *arguments.outputs[i];
@@ -311,7 +331,7 @@ absl::Status CheckOverlaps(const Program& program, const Arguments& arguments, c
       const Arg& input = *arguments.inputs[j];
       if (input.is_scalar()) continue;
       const bool gathered = program.inputs[j].shape == ShapeRule::kGathered;
-      if (!gathered && SameElements(output, input, shape)) continue;
+      if (!gathered && output.data() == input.data() && SameElements(output, input, shape)) continue;
       if (!MayOverlap(written, FootprintOf(input))) continue;
       return Invalid(Cat("output '", program.outputs[i].name, "' overlaps input '", program.inputs[j].name, "'",
                          gathered ? ", which is read by index" : " in another order of elements",

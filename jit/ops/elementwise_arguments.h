@@ -35,6 +35,9 @@ absl::InlinedVector<DType, 4> OutputTypes(const text::Program& program, const Ar
 // The shape of the loop: that of the outputs, or what the inputs broadcast to where there are none yet.
 absl::StatusOr<Shape> LoopShape(const text::Program& program, const Arguments& arguments);
 
+// Whether two arrays whose first elements are at one address have each element of the loop at one address.
+bool SameElements(const Arg& a, const Arg& b, const Shape& shape);
+
 // Refuses outputs that overlap each other, or an input otherwise than element by element.
 absl::Status CheckOverlaps(const text::Program& program, const Arguments& arguments, const Shape& shape);
 

@@ -1,0 +1,241 @@
+// What an elementwise call remembers: how arguments of the same types, shapes and strides were launched. Used by the
+// launch path of elementwise.h; applications do not need it.
+//
+// A call whose plan is known computes nothing from shapes. It compares the arguments' geometry with the plan's, stores
+// them into a launch buffer as it goes, and makes sure by one unsigned compare an array that the output is clear of the
+// inputs. Everything else (other shapes, an output over its input, broadcasting, several outputs, default streams,
+// hooks) takes the road through a list of Args, which has the same plans; see jit/ops/elementwise_plan.h.
+#ifndef SLIPWAY_ELEMENTWISE_PLAN_H_
+#define SLIPWAY_ELEMENTWISE_PLAN_H_
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
+#include "slipway/array.h"
+#include "slipway/dtype.h"
+#include "slipway/facts.h"
+#include "slipway/packing.h"
+
+namespace slipway {
+
+class Kernel;
+
+namespace internal {
+
+// Two words that are compared and copied at once, wherever they stand, and how they are kept. Read and written through
+// pointers to such types and not by memcpy, which makes gcc load them once for each use.
+using WordPair __attribute__((vector_size(16), may_alias)) = uint64_t;
+using UnalignedPair __attribute__((vector_size(16), may_alias, aligned(1))) = uint64_t;
+struct alignas(16) StoredPair {
+  uint64_t words[2] = {};
+};
+
+// The most arguments of a call that is looked for by its code. Each has five bits of it, never 0: a number its dtype,
+// an array 16 and its rank.
+inline constexpr int kMaxCodedArgs = 12;
+constexpr uint64_t ElementwiseCode(Facts word) {
+  return word & facts::kScalar ? word & facts::kDTypeMask : 16 + static_cast<uint64_t>(facts::RankOf(word));
+}
+
+// How arguments get into the launch buffer.
+enum class PlanForm : uint8_t {
+  kDirect,   // Every array as its view begins: {data, shape, strides}.
+  kLinear,   // Every array as {data, number of elements}: all are contiguous and of one shape.
+  kGeneral,  // Anything else.
+};
+
+// The part of a plan that calls with arguments of known types look at. Never changed after others can see it.
+struct CodedPlan {
+  uint64_t code = 0;  // Of the call's arguments; see ElementwiseCode. 0 is no call's.
+  PlanForm form = PlanForm::kGeneral;
+  // The words {data, shape, strides, facts} of every array, in order; data and the facts' alignment do not count.
+  const StoredPair* geometry = nullptr;
+  // Whether an array at address a is clear of the output at address o: a - (o + clear_from) >= clear_span, unsigned.
+  // Where that does not hold, it is looked at more closely.
+  uint64_t clear_from = 0;
+  uint64_t clear_span = 0;
+  uint64_t same = 0;  // Bit i: argument i, at the output's address, is the output element by element.
+  uint64_t elements = 0;
+  uint32_t grid = 0;
+  uint32_t block = 0;
+  // The numbers behind the arguments: the extents of the loop.
+  uint32_t tail_offset = 0;
+  StoredPair tail[4];
+  const DeviceState* device = nullptr;
+  const Kernel* kernel = nullptr;
+};
+
+// The plans that were used last, by the shape of the output. Threads may read and replace them at any time; a plan
+// lives as long as this does.
+struct PlanSlots {
+  static constexpr int kBits = 8;
+  static constexpr size_t kNoSlot = SIZE_MAX;
+  std::atomic<const CodedPlan*> plans[1 << kBits];  // Never null.
+
+  // Fibonacci hashing (Knuth, The Art of Computer Programming 3, section 6.4): neighbouring sizes come far apart.
+  static constexpr size_t SlotOf(int rank, const int64_t* shape) {
+    uint64_t hash = rank == 0 ? 0 : static_cast<uint64_t>(shape[0]);
+    for (int d = 1; d < rank; ++d) hash = std::rotl(hash, 9) ^ static_cast<uint64_t>(shape[d]);
+    return hash * 0x9e3779b97f4a7c15 >> (64 - kBits);
+  }
+};
+
+// One argument of known type.
+template <class A>
+struct PlannedArg {
+  static constexpr bool kPossible = false, kIsArray = false;
+};
+template <Element T>
+struct PlannedArg<T> {
+  static constexpr bool kPossible = true, kIsArray = false;
+  static constexpr int kRank = 0;
+  static constexpr uint64_t kCode = static_cast<uint64_t>(kDTypeOf<T>);
+  static constexpr size_t kAlign = alignof(T), kDirectBytes = sizeof(T), kLinearBytes = sizeof(T);
+};
+template <class T, int N, Layout L>
+struct PlannedArg<ArrayView<T, N, L>> {
+  static constexpr bool kPossible = true, kIsArray = true;
+  static constexpr int kRank = N;
+  static constexpr uint64_t kCode = 16 + N;
+  static constexpr size_t kAlign = 8, kDirectBytes = 8 * (1 + 2 * N), kLinearBytes = 16;
+  static const ArrayView<T, N, L>& View(const ArrayView<T, N, L>& view) { return view; }
+};
+template <class T, int N>
+struct PlannedArg<Array<T, N>> : PlannedArg<ArrayView<T, N>> {
+  static const ArrayView<T, N>& View(const Array<T, N>& array) { return array.view(); }
+};
+
+template <class... Args>
+inline constexpr bool kStartsWithArray = false;
+template <class Output, class... Inputs>
+inline constexpr bool kStartsWithArray<Output, Inputs...> = PlannedArg<Output>::kIsArray;
+template <class... Args>
+concept PlannedCall = (sizeof...(Args) <= kMaxCodedArgs) &&
+                      (PlannedArg<Args>::kPossible && ...) && kStartsWithArray<Args...>;
+
+// Packs the arguments of one call while it compares them with a plan.
+template <class... Args>
+class PlannedPacker {
+ public:
+  static constexpr int kCount = sizeof...(Args);
+  static constexpr uint64_t kCode = [] {
+    uint64_t code = 0;
+    int shift = 0;
+    ((code |= PlannedArg<Args>::kCode << shift, shift += 5), ...);
+    return code;
+  }();
+  static constexpr int kMostRank = std::max({PlannedArg<Args>::kRank...});
+
+  // Where each parameter stands, by the rules of the PTX ABI; the last entry is the end.
+  static constexpr std::array<size_t, kCount + 1> Offsets(bool linear) {
+    constexpr size_t kAlign[] = {PlannedArg<Args>::kAlign...};
+    constexpr size_t kDirect[] = {PlannedArg<Args>::kDirectBytes...}, kLinear[] = {PlannedArg<Args>::kLinearBytes...};
+    std::array<size_t, kCount + 1> offsets{};
+    size_t end = 0;
+    for (int i = 0; i < kCount; ++i) {
+      offsets[i] = (end + kAlign[i] - 1) / kAlign[i] * kAlign[i];
+      end = offsets[i] + (linear ? kLinear[i] : kDirect[i]);
+    }
+    offsets[kCount] = end;
+    return offsets;
+  }
+  static constexpr std::array<size_t, kCount + 1> kDirect = Offsets(false), kLinear = Offsets(true);
+  // The extents, and what copies of whole pairs reach beyond.
+  static constexpr size_t kTailPairs = kMostRank < 2 ? 0 : (kMostRank + 1) / 2;
+  static constexpr size_t kBytes = std::max(kDirect[kCount], kLinear[kCount]) + 8 + 16 * kTailPairs + 16;
+
+  // Stores everything as PlanForm::kDirect has it. Whether the geometry is the plan's.
+  [[gnu::always_inline]] bool Match(const CodedPlan& plan, std::byte* buffer, const Args&... args) {
+    geometry_ = plan.geometry;
+    int i = 0;
+    (StoreDirect(buffer + kDirect[i++], args), ...);
+    const WordPair differs = (first_ & WordPair{0, ~uint64_t{0}}) | inner_ | (last_ & WordPair{~uint64_t{0}, kFacts}) |
+                             (points_ & WordPair{0, kFacts});
+    return (differs[0] | differs[1]) == 0;
+  }
+  // Stores it again as PlanForm::kLinear has it.
+  [[gnu::always_inline]] static void StoreLinear(std::byte* buffer, uint64_t elements, const Args&... args) {
+    int i = 0;
+    (StoreOneLinear(buffer + kLinear[i++], elements, args), ...);
+  }
+  // Whether every array is clear of the output, which is the first, or is the output itself, element by element.
+  [[gnu::always_inline]] static bool Clear(const CodedPlan& plan, const Args&... args) {
+    uint64_t output = 0;
+    int i = 0;
+    const auto clear = [&](const auto& arg) __attribute__((always_inline)) {
+      using Arg = PlannedArg<std::remove_cvref_t<decltype(arg)>>;
+      const int at = i++;
+      if constexpr (Arg::kIsArray) {
+        const auto address = reinterpret_cast<uint64_t>(Arg::View(arg).data());
+        if (at == 0) {
+          output = address;
+        } else if (address - (output + plan.clear_from) < plan.clear_span) [[unlikely]] {
+          return address == output && (plan.same >> at & 1) != 0;
+        }
+      }
+      return true;
+    };
+    return (clear(args) && ...);
+  }
+
+ private:
+  // Of the facts, all but the alignment.
+  static constexpr Facts kFacts = ~facts::kAlignMask;
+
+  template <class A>
+  [[gnu::always_inline]] void StoreDirect(std::byte* to, const A& arg) {
+    if constexpr (PlannedArg<A>::kIsArray) {
+      constexpr int kRank = PlannedArg<A>::kRank;
+      // A view is {data, shape, strides, facts}; see array.h. What the last pair stores beyond the struct is
+      // overwritten by the next parameter, or stands behind the last.
+      const auto* from = reinterpret_cast<const std::byte*>(&PlannedArg<A>::View(arg));
+      [&]<size_t... P>(std::index_sequence<P...>) __attribute__((always_inline)) {
+        (StorePair<kRank, P>(to + 16 * P, from + 16 * P), ...);
+      }
+      (std::make_index_sequence<kRank + 1>());
+      geometry_ += kRank + 1;
+    } else {
+      Packer<A>::Store(to, arg);
+    }
+  }
+  template <int kRank, int kPair>
+  [[gnu::always_inline]] void StorePair(std::byte* to, const std::byte* from) {
+    const WordPair pair = *reinterpret_cast<const UnalignedPair*>(from);
+    *reinterpret_cast<UnalignedPair*>(to) = pair;
+    const WordPair differs = pair ^ *reinterpret_cast<const WordPair*>(&geometry_[kPair]);
+    if constexpr (kRank == 0) {
+      points_ |= differs;
+    } else if constexpr (kPair == 0) {
+      first_ |= differs;
+    } else if constexpr (kPair == kRank) {
+      last_ |= differs;
+    } else {
+      inner_ |= differs;
+    }
+  }
+  template <class A>
+  [[gnu::always_inline]] static void StoreOneLinear(std::byte* to, uint64_t elements, const A& arg) {
+    if constexpr (PlannedArg<A>::kIsArray) {
+      const void* const data = PlannedArg<A>::View(arg).data();
+      std::memcpy(to, &data, 8);
+      std::memcpy(to + 8, &elements, 8);
+    } else {
+      Packer<A>::Store(to, arg);
+    }
+  }
+
+  const StoredPair* geometry_ = nullptr;
+  WordPair first_ = {}, inner_ = {}, last_ = {}, points_ = {};
+};
+
+}  // namespace internal
+}  // namespace slipway
+
+#endif  // SLIPWAY_ELEMENTWISE_PLAN_H_

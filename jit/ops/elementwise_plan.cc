@@ -1,0 +1,179 @@
+#include "jit/ops/elementwise_plan.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "slipway/submit.h"
+
+namespace slipway::elementwise {
+namespace {
+
+using internal::CodedPlan;
+using internal::PlanForm;
+using internal::StoredPair;
+
+const Arg& ArgAt(const Arguments& arguments, size_t i) {
+  const size_t outputs = arguments.outputs.size();
+  return i < outputs ? *arguments.outputs[i] : *arguments.inputs[i - outputs];
+}
+size_t CountOf(const Arguments& arguments) { return arguments.outputs.size() + arguments.inputs.size(); }
+
+// The words {data, shape, strides} of an array.
+absl::Span<const uint64_t> StructWords(const Arg& array) {
+  return {static_cast<const uint64_t*>(array.struct_address()), static_cast<size_t>(1 + 2 * array.rank())};
+}
+
+// Whether the output may be said to be clear of everything by one compare an array, and the bounds of that: the widest
+// of those that hold for each array. Where saturated ranges would wrap around, nothing is clear.
+void BoundOverlaps(const Arguments& arguments, CodedPlan& coded) {
+  const auto range_of = [](const Arg& arg) {
+    return RangeOf(arg.shape(), arg.strides(), static_cast<int64_t>(SizeOf(arg.dtype())));
+  };
+  // An array's range [ab, ae) meets the output's [ob, oe) if a - o lies strictly between ob - ae and oe - ab.
+  const ByteRange output = range_of(*arguments.outputs[0]);
+  __int128 from = 0, to = 0;
+  for (const Arg* input : arguments.inputs) {
+    if (input->is_scalar()) continue;
+    const ByteRange range = range_of(*input);
+    from = std::min<__int128>(from, static_cast<__int128>(output.begin) - range.end + 1);
+    to = std::max<__int128>(to, static_cast<__int128>(output.end) - range.begin);
+  }
+  const bool known = from > INT64_MIN && to < INT64_MAX && to - from < INT64_MAX;
+  coded.clear_from = known ? static_cast<uint64_t>(from) : 0;
+  coded.clear_span = known ? static_cast<uint64_t>(to - from) : UINT64_MAX;
+}
+
+// How the arguments lie in the launch buffer, by comparing it, filled, with what each form has there.
+PlanForm FormOf(const Plan& plan, const Arguments& arguments) {
+  const Signature& signature = plan.kernel.signature();
+  bool direct = true, linear = true;
+  for (const PlannedParam& param : plan.params) {
+    if (param.bytes != 0) continue;
+    const ParamSpec& spec = signature[param.argument];
+    const Arg& arg = ArgAt(arguments, param.argument);
+    const absl::Span<const uint64_t> words = StructWords(arg);
+    const bool strided = spec.layout == Layout::kStrided || spec.rank == 0;
+    direct = direct && param.shift == 0 && strided && spec.rank == arg.rank() &&
+             std::memcmp(plan.buffer.data() + param.offset + 8, words.data() + 1, 8 * (words.size() - 1)) == 0;
+    const auto elements = static_cast<uint64_t>(plan.elements);
+    linear = linear && param.shift == 0 && spec.layout == Layout::kContiguous && spec.rank == 1 &&
+             std::memcmp(plan.buffer.data() + param.offset + 8, &elements, 8) == 0;
+  }
+  return linear ? PlanForm::kLinear : direct ? PlanForm::kDirect : PlanForm::kGeneral;
+}
+
+void FillCoded(Plan& plan, const Arguments& arguments, size_t tail_offset) {
+  CodedPlan& coded = plan.coded;
+  BoundOverlaps(arguments, coded);
+  if (arguments.outputs.size() != 1 || CountOf(arguments) > internal::kMaxCodedArgs) return;
+  coded.form = FormOf(plan, arguments);
+  if (coded.form == PlanForm::kGeneral) return;
+  for (size_t i = 0; i < CountOf(arguments); ++i) {
+    const Arg& arg = ArgAt(arguments, i);
+    coded.code |= internal::ElementwiseCode(arg.facts()) << 5 * i;
+    if (arg.is_scalar()) continue;
+    if (i > 0 && SameElements(*arguments.outputs[0], arg, plan.shape)) coded.same |= uint64_t{1} << i;
+    std::vector<uint64_t> words(StructWords(arg).begin(), StructWords(arg).end());
+    words.push_back(arg.facts());
+    for (size_t w = 0; w < words.size(); w += 2) plan.geometry.push_back(StoredPair{{words[w], words[w + 1]}});
+  }
+  const LaunchPlan& launch = plan.kernel.plan();
+  coded.elements = static_cast<uint64_t>(plan.elements);
+  coded.block = launch.block;
+  coded.grid = static_cast<uint32_t>((coded.elements - 1) >> launch.block_shift) + 1;
+  coded.tail_offset = static_cast<uint32_t>(tail_offset);
+  std::memcpy(coded.tail, plan.buffer.data() + tail_offset, plan.buffer.size() - tail_offset);
+}
+
+template <uint32_t kMaxBytes>
+[[gnu::always_inline]] inline absl::Status FillAndSubmit(const Plan& plan, const Stream& stream,
+                                                         const Arguments& arguments) {
+  alignas(16) std::byte buffer[kMaxBytes];
+  std::memcpy(buffer, plan.buffer.data(), plan.buffer.size());
+  for (const PlannedParam& param : plan.params) {
+    const Arg& arg = ArgAt(arguments, param.argument);
+    if (param.bytes != 0) {
+      std::memcpy(buffer + param.offset, arg.scalar(), param.bytes);
+    } else {
+      const uint64_t address = reinterpret_cast<uint64_t>(arg.data()) + static_cast<uint64_t>(param.shift);
+      std::memcpy(buffer + param.offset, &address, sizeof(address));
+    }
+  }
+  return internal::Submit(plan.kernel, stream, ForSize(plan.elements), buffer);
+}
+
+// Apart, so that ordinary launches do not touch 32 KiB of stack.
+[[gnu::noinline]] absl::Status LaunchLarge(const Plan& plan, const Stream& stream, const Arguments& arguments) {
+  return FillAndSubmit<kMaxLargeParamBytes>(plan, stream, arguments);
+}
+
+}  // namespace
+
+void Plan::Settle() {
+  coded.geometry = geometry.data();
+  coded.kernel = &kernel;
+  coded.device = kernel.plan().device;
+}
+
+PlanKey KeyOf(const Arguments& arguments) {
+  PlanKey key;
+  for (size_t i = 0; i < CountOf(arguments); ++i) {
+    const Arg& arg = ArgAt(arguments, i);
+    key.push_back(arg.facts() & ~facts::kAlignMask);
+    if (arg.is_scalar()) continue;
+    const absl::Span<const uint64_t> words = StructWords(arg).subspan(1);
+    key.insert(key.end(), words.begin(), words.end());
+  }
+  return key;
+}
+
+absl::StatusOr<Plan> MakePlan(const Kernel& kernel, const Shape& shape, int64_t elements, const Arguments& arguments,
+                              absl::Span<const AnyArrayView> views, absl::Span<const Arg> extents) {
+  Plan plan(kernel);
+  plan.shape = shape;
+  plan.elements = elements;
+  plan.buffer.resize(kernel.buffer_size());
+  size_t view = 0;
+  for (size_t i = 0; i < CountOf(arguments); ++i) {
+    const Arg& arg = ArgAt(arguments, i);
+    const ParamSpec& spec = kernel.signature()[i];
+    PlannedParam param{.argument = static_cast<uint32_t>(i), .offset = kernel.params()[i].offset};
+    if (arg.is_scalar()) {
+      param.bytes = static_cast<uint32_t>(SizeOf(arg.dtype()));
+    } else {
+      const Arg given(views[view++]);
+      // Whether it is aligned and not null was checked; the address takes part in no plan.
+      if ((kernel.params()[i].demand.Misfit(given.facts()) & ~facts::kValid) != 0) {
+        return absl::InvalidArgumentError(
+            ExplainMismatch(spec, static_cast<int>(i), kernel.device().id(), given.facts()));
+      }
+      std::memcpy(plan.buffer.data() + param.offset, given.struct_address(), AbiSize(spec));
+      param.shift = static_cast<const char*>(given.data()) - static_cast<const char*>(arg.data());
+    }
+    plan.params.push_back(param);
+  }
+  size_t tail = plan.buffer.size();
+  for (size_t d = 0; d < extents.size(); ++d) {
+    const uint32_t offset = kernel.params()[CountOf(arguments) + d].offset;
+    if (d == 0) tail = offset;
+    std::memcpy(plan.buffer.data() + offset, extents[d].scalar(), SizeOf(extents[d].dtype()));
+  }
+  FillCoded(plan, arguments, tail);
+  return plan;
+}
+
+bool SeemsClear(const Plan& plan, const Arguments& arguments) {
+  if (arguments.outputs.size() != 1) return false;
+  const uint64_t from = reinterpret_cast<uint64_t>(arguments.outputs[0]->data()) + plan.coded.clear_from;
+  return std::all_of(arguments.inputs.begin(), arguments.inputs.end(), [&](const Arg* input) {
+    return input->is_scalar() || reinterpret_cast<uint64_t>(input->data()) - from >= plan.coded.clear_span;
+  });
+}
+
+absl::Status LaunchPlanned(const Plan& plan, const Stream& stream, const Arguments& arguments) {
+  if (plan.buffer.size() > kMaxParamBytes) return LaunchLarge(plan, stream, arguments);
+  return FillAndSubmit<kMaxParamBytes>(plan, stream, arguments);
+}
+
+}  // namespace slipway::elementwise

@@ -1,0 +1,63 @@
+// The plan of an elementwise call: all that follows from the types, shapes and strides of its arguments, and so can be
+// kept for the next call with the same ones. Only addresses and numbers are then put into the launch buffer.
+#ifndef SLIPWAY_JIT_OPS_ELEMENTWISE_PLAN_H_
+#define SLIPWAY_JIT_OPS_ELEMENTWISE_PLAN_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "jit/ops/broadcast.h"
+#include "jit/ops/elementwise_arguments.h"
+#include "slipway/elementwise_plan.h"
+#include "slipway/kernel.h"
+#include "slipway/stream.h"
+
+namespace slipway::elementwise {
+
+// Where one argument goes. Arguments are counted outputs first.
+struct PlannedParam {
+  uint32_t argument = 0;
+  uint32_t offset = 0;  // In the launch buffer.
+  uint32_t bytes = 0;   // Of a number; 0 for an array, of which the address is stored.
+  int64_t shift = 0;    // Bytes from the array's first element to the loop's.
+};
+
+struct Plan {
+  explicit Plan(Kernel k) : kernel(std::move(k)) {}
+  Plan(Plan&&) = default;
+
+  Kernel kernel;
+  Shape shape;  // Of the outputs, before dimensions were merged.
+  int64_t elements = 0;
+  std::vector<std::byte> buffer;  // The launch buffer, without addresses and numbers.
+  std::vector<PlannedParam> params;
+  // For calls whose types are known. Points into this plan, once that stays where it is; see Settle.
+  internal::CodedPlan coded;
+  std::vector<internal::StoredPair> geometry;
+
+  void Settle();
+};
+
+// What tells plans apart: of each argument the facts (but for its alignment), shape and strides. The device is among
+// the facts.
+using PlanKey = absl::InlinedVector<uint64_t, 64>;
+PlanKey KeyOf(const Arguments& arguments);
+
+// The plan of a call that was checked. `views` are what the kernel's arrays are given, one for each array argument, in
+// order; `extents` what it is given behind the arguments (see TakesExtents). INVALID_ARGUMENT if the kernel refuses
+// one.
+absl::StatusOr<Plan> MakePlan(const Kernel& kernel, const Shape& shape, int64_t elements, const Arguments& arguments,
+                              absl::Span<const AnyArrayView> views, absl::Span<const Arg> extents);
+
+// Whether the one output is clear of all inputs, as far as one compare tells; false where nothing is known.
+bool SeemsClear(const Plan& plan, const Arguments& arguments);
+
+absl::Status LaunchPlanned(const Plan& plan, const Stream& stream, const Arguments& arguments);
+
+}  // namespace slipway::elementwise
+
+#endif  // SLIPWAY_JIT_OPS_ELEMENTWISE_PLAN_H_
