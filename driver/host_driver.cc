@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -122,7 +123,10 @@ CUresult LaunchKernelEx(const CUlaunchConfig*, CUfunction function, void** param
 
 CUresult MemAlloc(CUdeviceptr* address, size_t bytes) {
   if (bytes == 0) return CUDA_ERROR_INVALID_VALUE;
-  if (bytes > SIZE_MAX - kAlignment) return CUDA_ERROR_OUT_OF_MEMORY;
+  // Linux may promise more memory than there is, and end the process that uses it.
+  size_t total = 0;
+  DeviceTotalMem(&total, 0);
+  if (bytes > total) return CUDA_ERROR_OUT_OF_MEMORY;
   void* const memory = std::aligned_alloc(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
   *address = reinterpret_cast<CUdeviceptr>(memory);
   return memory != nullptr ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
