@@ -107,18 +107,15 @@ absl::StatusOr<Result> Solve(const Device& device, const Scene& scene, int64_t s
   WAVES_CHECK(screen.status());
 
   // Arguments are checked and packed here, once; the loop below only launches.
-  const auto propagate_kernel = MakePropagate().On(device);
-  const auto drive_kernel = MakeDrive().On(device);
-  const auto watch_kernel = MakeWatch().On(device);
-  WAVES_CHECK(propagate_kernel.status());
-  WAVES_CHECK(drive_kernel.status());
-  WAVES_CHECK(watch_kernel.status());
+  const auto propagate_cells = MakePropagate();
+  const auto drive_column = MakeDrive();
+  const auto watch_column = MakeWatch();
   std::vector<Step> turns;
   for (int turn = 0; turn < 3; ++turn) {
     const Array<float, 2>&previous = fields[turn], &current = fields[(turn + 1) % 3], &next = fields[(turn + 2) % 3];
-    auto propagate = propagate_kernel->Bind(ForShape(scene.rows, scene.columns), next, current, previous, *friction);
-    auto drive = drive_kernel->Bind(ForSize(scene.rows), next, scene.source_column, 0.0f);
-    auto watch = watch_kernel->Bind(ForSize(scene.rows), *screen, next, scene.screen_column, 0.0f);
+    auto propagate = propagate_cells.Bind(ForShape(scene.rows, scene.columns), next, current, previous, *friction);
+    auto drive = drive_column.Bind(ForSize(scene.rows), next, scene.source_column, 0.0f);
+    auto watch = watch_column.Bind(ForSize(scene.rows), *screen, next, scene.screen_column, 0.0f);
     WAVES_CHECK(propagate.status());
     WAVES_CHECK(drive.status());
     WAVES_CHECK(watch.status());
