@@ -57,6 +57,7 @@ int main(int argc, char** argv) {
       return 2;
     }
   }
+  setenv("SLIPWAY_LAUNCH_WARNINGS", "off", /*replace=*/0);  // Launches are small here, and are to be.
   const Bench bench(slipway::Device::Open(slipway::NullDriver()).value());
   // In a process that never had a second thread, the C library and reference counts leave atomics and lock prefixes
   // out, and what costs a program with threads would not be seen.

@@ -100,6 +100,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "launch_latency: %s\n", std::string(device.status().message()).c_str());
     return 1;
   }
+  setenv("SLIPWAY_LAUNCH_WARNINGS", "off", /*replace=*/0);  // Launches are small here, and are to be.
   const Bench bench(*device);
   if (options.samples) return PrintSamples(bench, options);
   RegisterLaunchCases(bench);

@@ -1,5 +1,6 @@
 #include "benchmarks/samples.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -8,15 +9,19 @@
 namespace slipway {
 namespace {
 
-constexpr int kControls = 5;
-constexpr int kControlSteps = 100'000;
+using Clock = std::chrono::steady_clock;
 
-// A chain of multiplications, each of which waits for the one before: its time follows the clock of the core and what
-// else runs on it, and nothing that a change of Slipway, of flags or of a compiler could touch.
-double ControlNanoseconds() {
-  const auto begin = std::chrono::steady_clock::now();
+double NanosecondsSince(Clock::time_point begin) {
+  return std::chrono::duration<double, std::nano>(Clock::now() - begin).count();
+}
+
+// Nanoseconds of one step of a chain of `steps` multiplications (a multiple of 4), each of which waits for the one
+// before: its time follows the clock of the core and what else runs on it, and nothing that a change of Slipway, of
+// flags or of a compiler could touch.
+double Control(int64_t steps) {
+  const auto begin = Clock::now();
   uint64_t value = 3;
-  int64_t left = kControlSteps;
+  int64_t left = steps;
 #if defined(__x86_64__)
   asm volatile(
       ".p2align 6\n"
@@ -35,13 +40,15 @@ double ControlNanoseconds() {
     asm volatile("" : "+r"(value));
   }
 #endif
-  return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - begin).count();
+  return NanosecondsSince(begin) / static_cast<double>(steps);
 }
 
-std::vector<double> TimeControl() {
-  std::vector<double> times;
-  for (int i = 0; i < kControls; ++i) times.push_back(ControlNanoseconds());
-  return times;
+// So many that the control takes about as long as a sample: what disturbs one as often disturbs the other.
+int64_t StepsFor(const std::function<double()>& sample) {
+  const auto begin = Clock::now();
+  sample();
+  constexpr double kNanosecondsOfStep = 1.2;
+  return static_cast<int64_t>(std::clamp(NanosecondsSince(begin) / kNanosecondsOfStep, 2e4, 2e7)) / 4 * 4;
 }
 
 std::string List(const std::vector<double>& values) {
@@ -58,9 +65,13 @@ std::string List(const std::vector<double>& values) {
 
 void SampleReport::Add(std::string name, std::string unit, std::string result, int count,
                        const std::function<double()>& sample) {
-  Row row{std::move(name), std::move(unit), std::move(result), {}, TimeControl(), {}};
-  for (int i = 0; i < count; ++i) row.samples.push_back(sample());
-  row.control_after = TimeControl();
+  Row row{std::move(name), std::move(unit), std::move(result), {}, {}, {}};
+  const int64_t steps = StepsFor(sample);
+  for (int i = 0; i < count; ++i) {
+    row.control_before.push_back(Control(steps));
+    row.samples.push_back(sample());
+    row.control_after.push_back(Control(steps));
+  }
   rows_.push_back(std::move(row));
 }
 

@@ -1,5 +1,5 @@
-// What a benchmark prints for tools/compare when it is called with --samples: raw samples, each row between two timings
-// of a control that is the same machine code in every build. See docs/benchmarks.md.
+// What a benchmark prints for tools/compare when it is called with --samples: raw samples, each between two timings of
+// a control that is the same machine code in every build. See docs/benchmarks.md.
 //
 //   SampleReport report;
 //   report.Add("saxpy", "ns", Fingerprint(z), 15, [&] { return TimeOnce(); });   // The result was checked before.
@@ -16,8 +16,9 @@ namespace slipway {
 
 class SampleReport {
  public:
-  // Times the control, takes `count` samples (positive, in `unit`), and times the control again. `result` identifies
-  // what the row computes: a hash or a value that is the same in every build that computes the same.
+  // Takes `count` samples (positive, in `unit`), and before and after each times the control, for about as long.
+  // `result` identifies what the row computes: a hash or a value that is the same in every build that computes the
+  // same.
   void Add(std::string name, std::string unit, std::string result, int count, const std::function<double()>& sample);
 
   // {"rows": [...]} to stdout.
