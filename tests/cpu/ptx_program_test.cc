@@ -238,6 +238,35 @@ TEST(PtxProgram, Approximations) {  // The oracle has exact forms only.
   }
 }
 
+// The loop over threads is vectorized, and what is left over is not: each length has other threads in either. The four
+// products of a thread must not be vectorized wrongly in their turn, as LLVM 22 does (host_code.cc).
+TEST(PtxProgram, DotProductsOfBytesAtEveryLength) {
+  for (const std::string types : {"u32.u32", "u32.s32", "s32.u32", "s32.s32"}) {
+    const auto program = LoadOrDie(ElementKernel(R"(
+      mul.wide.s32 %l1, %i, 4; add.s64 %l1, %u, %l1; ld.global.u32 %r3, [%l1];
+      mul.wide.s32 %l2, %n, 4; add.s64 %l1, %l1, %l2; ld.global.u32 %r4, [%l1];
+      add.s64 %l1, %l1, %l2; ld.global.u32 %r5, [%l1];
+      dp4a.)" + types + " %d, %r3, %r4, %r5;"));
+    const auto byte = [](uint32_t word, int index, char sign) {
+      const uint32_t bits = word >> (8 * index) & 0xFF;
+      return sign == 's' ? static_cast<int8_t>(bits) : static_cast<int>(bits);
+    };
+    for (uint32_t n = 1; n <= 70; ++n) {
+      std::vector<uint32_t> words(3 * n);
+      for (uint32_t i = 0; i < words.size(); ++i) words[i] = (i + 1) * 2654435761u;
+      const std::vector<uint32_t> sums =
+          RunKernel<uint32_t>(*program, n, reinterpret_cast<uint64_t>(words.data()), 1, n);
+      for (uint32_t i = 0; i < n; ++i) {
+        uint32_t want = words[2 * n + i];
+        for (int part = 0; part < 4; ++part) {
+          want += static_cast<uint32_t>(byte(words[i], part, types[0]) * byte(words[n + i], part, types[4]));
+        }
+        ASSERT_EQ(sums[i], want) << types << ", thread " << i << " of " << n;
+      }
+    }
+  }
+}
+
 TEST(PtxProgram, LongStraightLineCode) {
   std::string body = "mov.u32 %r3, 0;\n";
   for (int i = 0; i < 20000; ++i) body += "add.s32 %r3, %r3, %i;\n";
