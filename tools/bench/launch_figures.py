@@ -115,10 +115,11 @@ def bars(canvas, box, figures, values, title, goals, digits):
             value = values[path, case]
             x = left + (i + 0.07) * group + j * width
             canvas.rect(x, y(value), width - 1.5, bottom - y(value), PATHS[path][1])
-            canvas.text(x + width / 2 - 1, y(value) - 3, f"{value:.{digits}f}", "middle", 'font-size="9"')
             goal = goals.get(path, {}).get(case)
             if goal:
                 canvas.line([(x - 1, y(goal)), (x + width - 0.5, y(goal))], svg.RED, 'stroke-width="2"')
+            canvas.text(x + width / 2 - 1, y(value) - 3, f"{value:.{digits}f}", "middle",
+                        'font-size="9" stroke="#fff" stroke-width="2" paint-order="stroke"')
         canvas.text(left + (i + 0.5) * group, bottom + 17, words)
 
 
