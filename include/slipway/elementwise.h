@@ -161,19 +161,20 @@ inline absl::Status Elementwise::IntoPlanned(const Stream& stream, const Output&
   const auto& view = internal::PlannedArg<Output>::View(output);
   const size_t slot = internal::PlanSlots::SlotOf(view.kRank, view.shape().data());
   const internal::CodedPlan& plan = *slots_->plans[slot].load(std::memory_order_acquire);
-  if (plan.code == Packer::kCode && internal::GoesStraight(stream, plan.device)) [[likely]] {
-    alignas(16) std::byte buffer[Packer::kBytes];
-    if (Packer().Match(plan, buffer, output, inputs...) && Packer::Clear(plan, output, inputs...)) [[likely]] {
-      if (plan.form == internal::PlanForm::kLinear) {
-        Packer::StoreLinear(buffer, plan.elements, output, inputs...);
-      } else if constexpr (Packer::kTailPairs != 0) {
-        std::memcpy(buffer + plan.tail_offset, plan.tail, 16 * Packer::kTailPairs);
+  using internal::PlanForm;
+  alignas(16) std::byte buffer[Packer::kBytes];
+  if (internal::GoesStraight(stream, plan.device)) [[likely]] {
+    if (plan.code == Packer::kCode) {
+      if (Packer::template Pack<PlanForm::kDirect>(plan, buffer, output, inputs...)) [[likely]] {
+        if constexpr (Packer::kTailPairs != 0) {
+          std::memcpy(buffer + plan.tail_offset, plan.tail, 16 * Packer::kTailPairs);
+        }
+        return internal::CallPlanned(plan, stream, buffer);
       }
-      const CUresult result =
-          internal::CallDriver(*plan.kernel, stream, {plan.grid, 1, 1}, {plan.block, 1, 1}, 0, buffer);
-      if (result != CUDA_SUCCESS) [[unlikely]]
-        return internal::LaunchFailed(*plan.kernel, result);
-      return absl::OkStatus();
+    } else if (plan.code == (Packer::kCode | internal::kLinearCode)) {
+      if (Packer::template Pack<PlanForm::kLinear>(plan, buffer, output, inputs...)) [[likely]] {
+        return internal::CallPlanned(plan, stream, buffer);
+      }
     }
   }
   return IntoAsList(stream, slot, output, inputs...);

@@ -15,19 +15,20 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <type_traits>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "slipway/array.h"
 #include "slipway/dtype.h"
 #include "slipway/facts.h"
+#include "slipway/kernel.h"
 #include "slipway/packing.h"
+#include "slipway/stream.h"
+#include "slipway/submit.h"
 
-namespace slipway {
-
-class Kernel;
-
-namespace internal {
+namespace slipway::internal {
 
 // Two words that are compared and copied at once, wherever they stand, and how they are kept. Read and written through
 // pointers to such types and not by memcpy, which makes gcc load them once for each use.
@@ -40,6 +41,7 @@ struct alignas(16) StoredPair {
 // The most arguments of a call that is looked for by its code. Each has five bits of it, never 0: a number its dtype,
 // an array 16 and its rank.
 inline constexpr int kMaxCodedArgs = 12;
+inline constexpr uint64_t kLinearCode = uint64_t{1} << 63;  // Set in the code of plans of PlanForm::kLinear.
 constexpr uint64_t ElementwiseCode(Facts word) {
   return word & facts::kScalar ? word & facts::kDTypeMask : 16 + static_cast<uint64_t>(facts::RankOf(word));
 }
@@ -53,8 +55,7 @@ enum class PlanForm : uint8_t {
 
 // The part of a plan that calls with arguments of known types look at. Never changed after others can see it.
 struct CodedPlan {
-  uint64_t code = 0;  // Of the call's arguments; see ElementwiseCode. 0 is no call's.
-  PlanForm form = PlanForm::kGeneral;
+  uint64_t code = 0;  // Of the call's arguments and the form; see ElementwiseCode. 0 is no call's.
   // The words {data, shape, strides, facts} of every array, in order; data and the facts' alignment do not count.
   const StoredPair* geometry = nullptr;
   // Whether an array at address a is clear of the output at address o: a - (o + clear_from) >= clear_span, unsigned.
@@ -69,7 +70,7 @@ struct CodedPlan {
   uint32_t tail_offset = 0;
   StoredPair tail[4];
   const DeviceState* device = nullptr;
-  const Kernel* kernel = nullptr;
+  std::optional<Kernel> kernel;  // None only where there is no plan.
 };
 
 // The plans that were used last, by the shape of the output. Threads may read and replace them at any time; a plan
@@ -86,6 +87,14 @@ struct PlanSlots {
     return hash * 0x9e3779b97f4a7c15 >> (64 - kBits);
   }
 };
+
+// The launch of a plan whose stream and arguments were looked at.
+[[gnu::always_inline]] inline absl::Status CallPlanned(const CodedPlan& plan, const Stream& stream, void* buffer) {
+  const CUresult result = CallDriver(*plan.kernel, stream, {plan.grid, 1, 1}, {plan.block, 1, 1}, 0, buffer);
+  if (result != CUDA_SUCCESS) [[unlikely]]
+    return LaunchFailed(*plan.kernel, result);
+  return absl::OkStatus();
+}
 
 // One argument of known type.
 template <class A>
@@ -151,21 +160,60 @@ class PlannedPacker {
   static constexpr size_t kTailPairs = kMostRank < 2 ? 0 : (kMostRank + 1) / 2;
   static constexpr size_t kBytes = std::max(kDirect[kCount], kLinear[kCount]) + 8 + 16 * kTailPairs + 16;
 
-  // Stores everything as PlanForm::kDirect has it. Whether the geometry is the plan's.
-  [[gnu::always_inline]] bool Match(const CodedPlan& plan, std::byte* buffer, const Args&... args) {
-    geometry_ = plan.geometry;
+  // Stores the arguments as the form has them. Whether their geometry is the plan's, and every array is clear of the
+  // output, which is the first, or is the output itself, element by element.
+  template <PlanForm kForm>
+  [[gnu::always_inline]] static bool Pack(const CodedPlan& plan, std::byte* buffer, const Args&... args) {
+    constexpr const auto& kOffsets = kForm == PlanForm::kLinear ? kLinear : kDirect;
+    Comparison compared{plan.geometry};
     int i = 0;
-    (StoreDirect(buffer + kDirect[i++], args), ...);
-    const WordPair differs = (first_ & WordPair{0, ~uint64_t{0}}) | inner_ | (last_ & WordPair{~uint64_t{0}, kFacts}) |
-                             (points_ & WordPair{0, kFacts});
-    return (differs[0] | differs[1]) == 0;
+    (PackOne<kForm>(plan, buffer + kOffsets[i++], compared, args), ...);
+    const WordPair differ = (compared.first & WordPair{0, ~uint64_t{0}}) | compared.inner |
+                            (compared.last & WordPair{~uint64_t{0}, kFacts}) | (compared.point & WordPair{0, kFacts});
+    return (differ[0] | differ[1]) == 0 && Clear(plan, args...);
   }
-  // Stores it again as PlanForm::kLinear has it.
-  [[gnu::always_inline]] static void StoreLinear(std::byte* buffer, uint64_t elements, const Args&... args) {
-    int i = 0;
-    (StoreOneLinear(buffer + kLinear[i++], elements, args), ...);
+
+ private:
+  static constexpr Facts kFacts = ~facts::kAlignMask;
+
+  // The bits that differ: in the first pairs of arrays, in the last, in those between, and where one is all there is.
+  struct Comparison {
+    const StoredPair* geometry;
+    WordPair first = {}, inner = {}, last = {}, point = {};
+  };
+
+  template <PlanForm kForm, int kRank, int kPair>
+  [[gnu::always_inline]] static void PackPair(std::byte* to, const std::byte* from, Comparison& compared) {
+    const WordPair pair = *reinterpret_cast<const UnalignedPair*>(from);
+    if constexpr (kForm == PlanForm::kDirect) *reinterpret_cast<UnalignedPair*>(to) = pair;
+    (kRank == 0       ? compared.point
+     : kPair == 0     ? compared.first
+     : kPair == kRank ? compared.last
+                      : compared.inner) |= pair ^ *reinterpret_cast<const WordPair*>(&compared.geometry[kPair]);
   }
-  // Whether every array is clear of the output, which is the first, or is the output itself, element by element.
+  template <PlanForm kForm, class A>
+  [[gnu::always_inline]] static void PackOne(const CodedPlan& plan, std::byte* to, Comparison& compared, const A& arg) {
+    if constexpr (PlannedArg<A>::kIsArray) {
+      constexpr int kRank = PlannedArg<A>::kRank;
+      const auto& view = PlannedArg<A>::View(arg);
+      // A view is {data, shape, strides, facts}; see array.h. What the last pair stores beyond the struct is
+      // overwritten by the next parameter, or stands behind the last.
+      const auto* const from = reinterpret_cast<const std::byte*>(&view);
+      [&]<size_t... P>(std::index_sequence<P...>) __attribute__((always_inline)) {
+        (PackPair<kForm, kRank, P>(to + 16 * P, from + 16 * P, compared), ...);
+      }
+      (std::make_index_sequence<kRank + 1>());
+      compared.geometry += kRank + 1;
+      if constexpr (kForm == PlanForm::kLinear) {
+        const void* const data = view.data();
+        std::memcpy(to, &data, 8);
+        std::memcpy(to + 8, &plan.elements, 8);
+      }
+    } else {
+      Packer<A>::Store(to, arg);
+    }
+  }
+
   [[gnu::always_inline]] static bool Clear(const CodedPlan& plan, const Args&... args) {
     uint64_t output = 0;
     int i = 0;
@@ -184,58 +232,8 @@ class PlannedPacker {
     };
     return (clear(args) && ...);
   }
-
- private:
-  // Of the facts, all but the alignment.
-  static constexpr Facts kFacts = ~facts::kAlignMask;
-
-  template <class A>
-  [[gnu::always_inline]] void StoreDirect(std::byte* to, const A& arg) {
-    if constexpr (PlannedArg<A>::kIsArray) {
-      constexpr int kRank = PlannedArg<A>::kRank;
-      // A view is {data, shape, strides, facts}; see array.h. What the last pair stores beyond the struct is
-      // overwritten by the next parameter, or stands behind the last.
-      const auto* from = reinterpret_cast<const std::byte*>(&PlannedArg<A>::View(arg));
-      [&]<size_t... P>(std::index_sequence<P...>) __attribute__((always_inline)) {
-        (StorePair<kRank, P>(to + 16 * P, from + 16 * P), ...);
-      }
-      (std::make_index_sequence<kRank + 1>());
-      geometry_ += kRank + 1;
-    } else {
-      Packer<A>::Store(to, arg);
-    }
-  }
-  template <int kRank, int kPair>
-  [[gnu::always_inline]] void StorePair(std::byte* to, const std::byte* from) {
-    const WordPair pair = *reinterpret_cast<const UnalignedPair*>(from);
-    *reinterpret_cast<UnalignedPair*>(to) = pair;
-    const WordPair differs = pair ^ *reinterpret_cast<const WordPair*>(&geometry_[kPair]);
-    if constexpr (kRank == 0) {
-      points_ |= differs;
-    } else if constexpr (kPair == 0) {
-      first_ |= differs;
-    } else if constexpr (kPair == kRank) {
-      last_ |= differs;
-    } else {
-      inner_ |= differs;
-    }
-  }
-  template <class A>
-  [[gnu::always_inline]] static void StoreOneLinear(std::byte* to, uint64_t elements, const A& arg) {
-    if constexpr (PlannedArg<A>::kIsArray) {
-      const void* const data = PlannedArg<A>::View(arg).data();
-      std::memcpy(to, &data, 8);
-      std::memcpy(to + 8, &elements, 8);
-    } else {
-      Packer<A>::Store(to, arg);
-    }
-  }
-
-  const StoredPair* geometry_ = nullptr;
-  WordPair first_ = {}, inner_ = {}, last_ = {}, points_ = {};
 };
 
-}  // namespace internal
-}  // namespace slipway
+}  // namespace slipway::internal
 
 #endif  // SLIPWAY_ELEMENTWISE_PLAN_H_

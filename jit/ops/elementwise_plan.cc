@@ -67,8 +67,9 @@ void FillCoded(Plan& plan, const Arguments& arguments, size_t tail_offset) {
   CodedPlan& coded = plan.coded;
   BoundOverlaps(arguments, coded);
   if (arguments.outputs.size() != 1 || CountOf(arguments) > internal::kMaxCodedArgs) return;
-  coded.form = FormOf(plan, arguments);
-  if (coded.form == PlanForm::kGeneral) return;
+  const PlanForm form = FormOf(plan, arguments);
+  if (form == PlanForm::kGeneral) return;
+  if (form == PlanForm::kLinear) coded.code = internal::kLinearCode;
   for (size_t i = 0; i < CountOf(arguments); ++i) {
     const Arg& arg = ArgAt(arguments, i);
     coded.code |= internal::ElementwiseCode(arg.facts()) << 5 * i;
@@ -112,7 +113,7 @@ template <uint32_t kMaxBytes>
 
 void Plan::Settle() {
   coded.geometry = geometry.data();
-  coded.kernel = &kernel;
+  coded.kernel = kernel;
   coded.device = kernel.plan().device;
 }
 
