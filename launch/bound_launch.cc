@@ -1,6 +1,8 @@
 #include "slipway/bound_launch.h"
 
 #include <algorithm>
+#include <atomic>
+#include <cstdint>
 
 #include "absl/strings/str_cat.h"
 #include "driver/as_absl.h"
@@ -10,6 +12,11 @@
 
 namespace slipway {
 
+const void* BoundLaunch::NewKey() {
+  static std::atomic<uintptr_t> last{0};
+  return reinterpret_cast<const void*>(last.fetch_add(1, std::memory_order_relaxed) + 1);
+}
+
 absl::Status BoundLaunch::LaunchIndirectly(const Stream& stream) const {
   const State& state = *state_;
   internal::ReadyLaunch launch{.grid = state.grid,
@@ -17,7 +24,7 @@ absl::Status BoundLaunch::LaunchIndirectly(const Stream& stream) const {
                                .shared_bytes = state.shared_bytes,
                                .buffer = state.extra_or_null == nullptr ? nullptr : state.buffer.get(),
                                .attributes = state.config.HasAttributes() ? &state.config : nullptr,
-                               .bound = state_.get()};
+                               .bound = state.key};
   return internal::CallIndirectly(state.kernel, stream, launch);
 }
 
@@ -72,7 +79,7 @@ absl::Status BoundLaunch::UpdateIn(GraphExec& graph, int occurrence) const {
   params.blockDimX = state.block.x, params.blockDimY = state.block.y, params.blockDimZ = state.block.z;
   params.sharedMemBytes = state.shared_bytes;
   params.extra = state.extra_or_null;
-  return graph.SetKernelNode(state_.get(), occurrence, params, internal::OwnersOf(state.kernel, state.buffer.get()));
+  return graph.SetKernelNode(state.key, occurrence, params, internal::OwnersOf(state.kernel, state.buffer.get()));
 }
 
 }  // namespace slipway

@@ -87,7 +87,10 @@ class BoundLaunch {
     std::unique_ptr<std::byte[]> buffer;
     LaunchConfig config;
     Kernel kernel;
+    // What graphs know this launch by; not an address, which another launch may have later.
+    const void* const key = NewKey();
   };
+  static const void* NewKey();
 
   explicit BoundLaunch(std::unique_ptr<State> state) : state_(std::move(state)) {}
   static absl::StatusOr<BoundLaunch> Make(const Kernel& kernel, const LaunchConfig& config, absl::Span<const Arg> args);

@@ -29,7 +29,7 @@ struct ReadyLaunch {
   uint32_t shared_bytes = 0;
   void* buffer = nullptr;                    // nullptr if there are no parameters.
   const LaunchConfig* attributes = nullptr;  // Where any is asked for.
-  const void* bound = nullptr;               // The bound launch that this is one of; see CaptureRecord::NoteLaunch.
+  const void* bound = nullptr;  // Key of the bound launch that this is one of; see CaptureRecord::NoteLaunch.
 };
 
 // The rare ends of a launch, out of line so that the hot path stays small. They take small things by value: a

@@ -155,6 +155,19 @@ TEST_F(CapturedLaunchTest, LaunchesThatWereNotCapturedAreToldApart) {
   EXPECT_TRUE(captured.UpdateIn(exec, 0).ok());
 }
 
+// A launch is known to a graph by a number of its own: one made where a captured one was is not taken for it.
+TEST_F(CapturedLaunchTest, LaunchesThatAreGoneAreNotTakenForNewOnes) {
+  const auto x = Zeros();
+  const AddingKernel add = LoadAdding(device_);
+  std::optional<BoundLaunch> captured = add.kernel().Bind(config_, {x, 1, 1}).value();
+  GraphExec exec = Graph::Capture(stream_, [&] { return captured->Launch(stream_); }).value().Instantiate().value();
+  captured.reset();
+  for (int i = 0; i < 8; ++i) {
+    const BoundLaunch fresh = add.kernel().Bind(config_, {x, 5, 1}).value();
+    ExpectError(fresh.UpdateIn(exec), absl::StatusCode::kNotFound, "the graph has no launch of this bound kernel");
+  }
+}
+
 TEST_F(CapturedLaunchTest, ForkedStreamsLaunchIntoTheGraphAndThenThemselves) {
   const auto x = Zeros();
   const auto y = Zeros();
