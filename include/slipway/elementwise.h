@@ -163,15 +163,15 @@ inline absl::Status Elementwise::IntoPlanned(const Stream& stream, const Output&
   const internal::CodedPlan& plan = *slots_->plans[slot].load(std::memory_order_acquire);
   using internal::PlanForm;
   alignas(16) std::byte buffer[Packer::kBytes];
-  if (internal::GoesStraight(stream, plan.device)) [[likely]] {
-    if (plan.code == Packer::kCode) {
+  if (internal::GoesStraight(stream, plan.device) && Packer::RestOfCodeFits(plan)) [[likely]] {
+    if (plan.code[0] == Packer::kCode[0]) {
       if (Packer::template Pack<PlanForm::kDirect>(plan, buffer, output, inputs...)) [[likely]] {
         if constexpr (Packer::kTailPairs != 0) {
           std::memcpy(buffer + plan.tail_offset, plan.tail, 16 * Packer::kTailPairs);
         }
         return internal::CallPlanned(plan, stream, buffer);
       }
-    } else if (plan.code == (Packer::kCode | internal::kLinearCode)) {
+    } else if (plan.code[0] == (Packer::kCode[0] | internal::kLinearCode)) {
       if (Packer::template Pack<PlanForm::kLinear>(plan, buffer, output, inputs...)) [[likely]] {
         return internal::CallPlanned(plan, stream, buffer);
       }

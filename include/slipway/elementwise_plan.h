@@ -38,13 +38,14 @@ struct alignas(16) StoredPair {
   uint64_t words[2] = {};
 };
 
-// The most arguments of a call that is looked for by its code. Each has five bits of it, never 0: a number its dtype,
-// an array 16 and its rank.
-inline constexpr int kMaxCodedArgs = 12;
-inline constexpr uint64_t kLinearCode = uint64_t{1} << 63;  // Set in the code of plans of PlanForm::kLinear.
+// The code of a call: five bits an argument, twelve in a word, never 0: of a number its dtype, of an array 16 and its
+// rank.
+inline constexpr int kMaxCodedArgs = 35, kCodesInWord = 12;
 constexpr uint64_t ElementwiseCode(Facts word) {
   return word & facts::kScalar ? word & facts::kDTypeMask : 16 + static_cast<uint64_t>(facts::RankOf(word));
 }
+// Set in the first word of plans of PlanForm::kLinear.
+inline constexpr uint64_t kLinearCode = uint64_t{1} << 63;
 
 // How arguments get into the launch buffer.
 enum class PlanForm : uint8_t {
@@ -55,7 +56,8 @@ enum class PlanForm : uint8_t {
 
 // The part of a plan that calls with arguments of known types look at. Never changed after others can see it.
 struct CodedPlan {
-  uint64_t code = 0;  // Of the call's arguments and the form; see ElementwiseCode. 0 is no call's.
+  // Of the call's arguments and the form, with a 0 behind the last; all 0 is no call's.
+  uint64_t code[kMaxCodedArgs / kCodesInWord + 1] = {};
   // The words {data, shape, strides, facts} of every array, in order; data and the facts' alignment do not count.
   const StoredPair* geometry = nullptr;
   // Whether an array at address a is clear of the output at address o: a - (o + clear_from) >= clear_span, unsigned.
@@ -134,12 +136,18 @@ template <class... Args>
 class PlannedPacker {
  public:
   static constexpr int kCount = sizeof...(Args);
-  static constexpr uint64_t kCode = [] {
-    uint64_t code = 0;
-    int shift = 0;
-    ((code |= PlannedArg<Args>::kCode << shift, shift += 5), ...);
+  static constexpr std::array<uint64_t, kCount / kCodesInWord + 1> kCode = [] {
+    std::array<uint64_t, kCount / kCodesInWord + 1> code{};
+    int i = 0;
+    ((code[i / kCodesInWord] |= PlannedArg<Args>::kCode << 5 * (i % kCodesInWord), ++i), ...);
     return code;
   }();
+  // Whether the code of a plan, but for its first word, is that of the call.
+  [[gnu::always_inline]] static bool RestOfCodeFits(const CodedPlan& plan) {
+    bool fits = true;
+    for (size_t w = 1; w < kCode.size(); ++w) fits = fits && plan.code[w] == kCode[w];
+    return fits;
+  }
   static constexpr int kMostRank = std::max({PlannedArg<Args>::kRank...});
 
   // Where each parameter stands, by the rules of the PTX ABI; the last entry is the end.

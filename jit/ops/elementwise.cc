@@ -130,7 +130,7 @@ struct Elementwise::State {
   // `slot`, unless that is kNoSlot.
   absl::Status Run(const Stream& stream, const Arguments& arguments, size_t slot = kNoSlot);
   void Remember(const Plan& plan, size_t slot) {
-    if (slot == kNoSlot || plan.coded.code == 0) return;
+    if (slot == kNoSlot || plan.coded.code[0] == 0) return;
     std::atomic<const internal::CodedPlan*>& last = slots.plans[slot];
     if (last.load(std::memory_order_relaxed) != &plan.coded) last.store(&plan.coded, std::memory_order_release);
   }

@@ -18,7 +18,7 @@ namespace slipway::elementwise {
 // Args belong to the caller.
 struct Arguments {
   absl::InlinedVector<const Arg*, 4> outputs;
-  absl::InlinedVector<const Arg*, 8> inputs;
+  absl::InlinedVector<const Arg*, 32> inputs;
 };
 
 // By position: the inputs, or the outputs and then the inputs.

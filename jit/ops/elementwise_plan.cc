@@ -69,10 +69,11 @@ void FillCoded(Plan& plan, const Arguments& arguments, size_t tail_offset) {
   if (arguments.outputs.size() != 1 || CountOf(arguments) > internal::kMaxCodedArgs) return;
   const PlanForm form = FormOf(plan, arguments);
   if (form == PlanForm::kGeneral) return;
-  if (form == PlanForm::kLinear) coded.code = internal::kLinearCode;
+  if (form == PlanForm::kLinear) coded.code[0] = internal::kLinearCode;
   for (size_t i = 0; i < CountOf(arguments); ++i) {
     const Arg& arg = ArgAt(arguments, i);
-    coded.code |= internal::ElementwiseCode(arg.facts()) << 5 * i;
+    coded.code[i / internal::kCodesInWord] |= internal::ElementwiseCode(arg.facts())
+                                              << 5 * (i % internal::kCodesInWord);
     if (arg.is_scalar()) continue;
     if (i > 0 && SameElements(*arguments.outputs[0], arg, plan.shape)) coded.same |= uint64_t{1} << i;
     std::vector<uint64_t> words(StructWords(arg).begin(), StructWords(arg).end());

@@ -44,7 +44,7 @@ struct Plan {
 
 // What tells plans apart: of each argument the facts (but for its alignment), shape and strides. The device is among
 // the facts.
-using PlanKey = absl::InlinedVector<uint64_t, 64>;
+using PlanKey = absl::InlinedVector<uint64_t, 128>;
 PlanKey KeyOf(const Arguments& arguments);
 
 // The plan of a call that was checked. `views` are what the kernel's arrays are given, one for each array argument, in

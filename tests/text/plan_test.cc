@@ -168,6 +168,24 @@ TEST_F(PlanTest, NumbersOfEveryType) {
   EXPECT_EQ(known.plans(), 1u);
 }
 
+// More arguments than a word has codes for.
+TEST_F(PlanTest, ManyArguments) {
+  std::string sum = "z = a0";
+  for (int i = 1; i < 24; ++i) sum += " + a" + std::to_string(i);
+  const Elementwise known = Elementwise::Parse(sum).value();
+  for (int k = 0; k < 3; ++k) {
+    const auto check = [&](const auto&... args) { LaunchesTheSame(known, sum, args...); };
+    const auto at = [&](int i) { return At<float, 1>(0x100000 * (i + 1) + 64 * k, {100}, {2}); };
+    const auto z = at(30);
+    const float n = static_cast<float>(k);
+    check(z, at(0), at(1), at(2), at(3), at(4), at(5), at(6), at(7), at(8), at(9), at(10), at(11), at(12), at(13),
+          at(14), at(15), at(16), at(17), at(18), at(19), at(20), at(21), at(22), at(23));
+    check(z, at(0), n, n, n, n, n, n, n, n, n, n, n, n, n, n, n, n, n, n, n, n, n, n, at(1));
+    check(z, at(0), n, n, n, n, n, n, n, n, n, n, n, n, n, n, n, n, n, n, n, n, n, at(1), n);
+  }
+  EXPECT_EQ(known.plans(), 3u);
+}
+
 TEST_F(PlanTest, RandomGeometries) {
   std::mt19937 random(11);
   const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
