@@ -56,6 +56,13 @@ class RecordTest(unittest.TestCase):
         self.assertEqual(self.compare([row(atomics=None)], {("typed", "0"): 30}), ([], []))
 
 
+class DisassemblyTest(unittest.TestCase):
+    def test_tells_exchanges_with_memory_from_padding(self):
+        text = ("  10:\txchg   %ax,%ax\n  12:\tmov    (%rdi),%rax\n  15:\txchg   %rax,(%rdi)\n"
+                "  18:\tlock cmpxchg %edx,(%rdi)\n  1c:\tblock\n")
+        self.assertEqual(launch_counts.Disassembly.PATTERN.findall(text), ["15", "18"])
+
+
 class CountTest(unittest.TestCase):
     def setUp(self):
         self.program = os.environ.get("FAKE_LAUNCH_COUNT")

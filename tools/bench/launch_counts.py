@@ -96,7 +96,7 @@ class Disassembly:
     """Which addresses of object files hold atomic read-modify-writes, by objdump, each file looked at once."""
 
     # A lock prefix, or an exchange with memory, which locks without one (Intel SDM, volume 2, "LOCK" and "XCHG").
-    PATTERN = re.compile(r"^ *([0-9a-f]+):\s+(?:lock\b|xchg\s[^#]*\()", re.MULTILINE)
+    PATTERN = re.compile(r"^ *([0-9a-f]+):\s+(?:lock\b|xchg\s[^#\n]*\()", re.MULTILINE)
 
     def __init__(self):
         self.known = shutil.which("objdump") is not None and platform.machine() == "x86_64"
