@@ -229,7 +229,7 @@ absl::StatusOr<Plan> Elementwise::State::PlanFor(const Device& device, const Arg
   key.push_back(reinterpret_cast<uint64_t>(device.state().get()));
   SLIPWAY_ASSIGN_OR_RETURN(const Kernel* kernel,
                            kernels.GetOrMake(key, [&] { return CompileFor(device, typing, specialization); }));
-  return elementwise::MakePlan(*kernel, shape, loop.size, arguments, views, extents);
+  return elementwise::MakePlan(*kernel, program, shape, loop.size, arguments, views, extents);
 }
 
 absl::StatusOr<const Plan*> Elementwise::State::KeptPlan(const Device& device, absl::Span<const uint64_t> key,

@@ -63,10 +63,12 @@ PlanForm FormOf(const Plan& plan, const Arguments& arguments) {
   return linear ? PlanForm::kLinear : direct ? PlanForm::kDirect : PlanForm::kGeneral;
 }
 
-void FillCoded(Plan& plan, const Arguments& arguments, size_t tail_offset) {
+void FillCoded(Plan& plan, const text::Program& program, const Arguments& arguments, size_t tail_offset) {
   CodedPlan& coded = plan.coded;
   BoundOverlaps(arguments, coded);
   if (arguments.outputs.size() != 1 || CountOf(arguments) > internal::kMaxCodedArgs) return;
+  // Past the largest grid: for Submit to say so, each time.
+  if (static_cast<uint64_t>(plan.elements) > plan.kernel.plan().max_size) return;
   const PlanForm form = FormOf(plan, arguments);
   if (form == PlanForm::kGeneral) return;
   if (form == PlanForm::kLinear) coded.code[0] = internal::kLinearCode;
@@ -75,7 +77,9 @@ void FillCoded(Plan& plan, const Arguments& arguments, size_t tail_offset) {
     coded.code[i / internal::kCodesInWord] |= internal::ElementwiseCode(arg.facts())
                                               << 5 * (i % internal::kCodesInWord);
     if (arg.is_scalar()) continue;
-    if (i > 0 && SameElements(*arguments.outputs[0], arg, plan.shape)) coded.same |= uint64_t{1} << i;
+    // What is read by index may be read after it was overwritten, wherever it lies.
+    const bool in_step = i > 0 && program.inputs[i - 1].shape != text::ShapeRule::kGathered;
+    if (in_step && SameElements(*arguments.outputs[0], arg, plan.shape)) coded.same |= uint64_t{1} << i;
     std::vector<uint64_t> words(StructWords(arg).begin(), StructWords(arg).end());
     words.push_back(arg.facts());
     for (size_t w = 0; w < words.size(); w += 2) plan.geometry.push_back(StoredPair{{words[w], words[w + 1]}});
@@ -130,8 +134,9 @@ PlanKey KeyOf(const Arguments& arguments) {
   return key;
 }
 
-absl::StatusOr<Plan> MakePlan(const Kernel& kernel, const Shape& shape, int64_t elements, const Arguments& arguments,
-                              absl::Span<const AnyArrayView> views, absl::Span<const Arg> extents) {
+absl::StatusOr<Plan> MakePlan(const Kernel& kernel, const text::Program& program, const Shape& shape, int64_t elements,
+                              const Arguments& arguments, absl::Span<const AnyArrayView> views,
+                              absl::Span<const Arg> extents) {
   Plan plan(kernel);
   plan.shape = shape;
   plan.elements = elements;
@@ -161,7 +166,7 @@ absl::StatusOr<Plan> MakePlan(const Kernel& kernel, const Shape& shape, int64_t 
     if (d == 0) tail = offset;
     std::memcpy(plan.buffer.data() + offset, extents[d].scalar(), SizeOf(extents[d].dtype()));
   }
-  FillCoded(plan, arguments, tail);
+  FillCoded(plan, program, arguments, tail);
   return plan;
 }
 

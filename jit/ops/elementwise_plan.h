@@ -12,6 +12,7 @@
 #include "absl/types/span.h"
 #include "jit/ops/broadcast.h"
 #include "jit/ops/elementwise_arguments.h"
+#include "jit/text/program.h"
 #include "slipway/elementwise_plan.h"
 #include "slipway/kernel.h"
 #include "slipway/stream.h"
@@ -50,8 +51,9 @@ PlanKey KeyOf(const Arguments& arguments);
 // The plan of a call that was checked. `views` are what the kernel's arrays are given, one for each array argument, in
 // order; `extents` what it is given behind the arguments (see TakesExtents). INVALID_ARGUMENT if the kernel refuses
 // one.
-absl::StatusOr<Plan> MakePlan(const Kernel& kernel, const Shape& shape, int64_t elements, const Arguments& arguments,
-                              absl::Span<const AnyArrayView> views, absl::Span<const Arg> extents);
+absl::StatusOr<Plan> MakePlan(const Kernel& kernel, const text::Program& program, const Shape& shape, int64_t elements,
+                              const Arguments& arguments, absl::Span<const AnyArrayView> views,
+                              absl::Span<const Arg> extents);
 
 // Whether the one output is clear of all inputs, as far as one compare tells; false where nothing is known.
 bool SeemsClear(const Plan& plan, const Arguments& arguments);

@@ -247,6 +247,32 @@ TEST_F(PlanTest, AnOutputMayBeItsInputAndNothingElse) {
   EXPECT_THAT(MessageOf(text.Into(stream_, down, turned, down)), HasSubstr("output 'z' overlaps input 'x'"));
 }
 
+// An output over a table that is read by index is refused, at the very address, too, where the plan was made with the
+// table elsewhere.
+TEST_F(PlanTest, AnOutputMayNotBeATable) {
+  const Elementwise text = Elementwise::Parse("z = t[63 - i]", "t: f32[:], i: i64[] -> z: f32[]").value();
+  const auto z = At<float, 1>(0x100000, {64}), t = At<float, 1>(0x200000, {64});
+  const auto i = At<int64_t, 1>(0x300000, {64});
+  for (int round = 0; round < 3; ++round) {
+    ASSERT_TRUE(text.Into(stream_, z, t, i).ok());
+    EXPECT_THAT(MessageOf(text.Into(stream_, t, t, i)), HasSubstr("output 'z' overlaps input 't', which is read by"));
+    EXPECT_THAT(MessageOf(text.Into(stream_, {{"z", t}, {"t", t}, {"i", i}})), HasSubstr("which is read by index"));
+  }
+  EXPECT_EQ(TakeRecordedLaunches().size(), 3u);
+}
+
+// Elements past the largest grid are refused each time, not only by the call that makes the plan.
+TEST_F(PlanTest, MoreElementsThanAGridCovers) {
+  const Elementwise text = Elementwise::Parse("z = x + y").value();
+  const int64_t size = int64_t{1} << 41;
+  const auto at = [&](uint64_t address) { return At<uint8_t, 1>(address, {size}); };
+  for (int round = 0; round < 3; ++round) {
+    const absl::Status status = text.Into(stream_, at(uint64_t{1} << 42), at(uint64_t{1} << 43), at(uint64_t{1} << 44));
+    EXPECT_THAT(MessageOf(status), HasSubstr("the size 2199023255552 is more than")) << round;
+  }
+  EXPECT_TRUE(TakeRecordedLaunches().empty());
+}
+
 // What only an address or a fact tells is seen by calls whose plan is known, too.
 TEST_F(PlanTest, RefusesWhatTheFirstCallRefuses) {
   const Elementwise text = Elementwise::Parse("z = x + 1").value();
