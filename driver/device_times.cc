@@ -4,8 +4,14 @@
 #include <optional>
 #include <utility>
 
+#include "slipway/graph.h"
+
 namespace slipway {
 namespace {
+
+// Waits and queries are forbidden on a thread while a stream is captured, even where it is another one that is timed:
+// the program's capture would become invalid by being traced.
+using internal::RelaxedCapture;
 
 // An event that has just happened on the device.
 absl::StatusOr<Event> EventNow(const Device& device) {
@@ -51,6 +57,7 @@ std::optional<DeviceTimes::Pair> DeviceTimes::TakePair(const Device& device) {
 }
 
 void DeviceTimes::Begin(const HookEvent& event) {
+  const RelaxedCapture relaxed(event.device->api());
   std::shared_ptr<const Origin> origin = OriginOf(*event.device);
   if (origin == nullptr) return;
   std::optional<Pair> pair = TakePair(*event.device);
@@ -75,6 +82,7 @@ std::vector<DeviceSpan> DeviceTimes::TakeFinished(bool wait) {
   std::vector<DeviceSpan> spans;
   while (!waiting_.empty()) {
     Timed& timed = waiting_.front();
+    const RelaxedCapture relaxed(timed.pair.end.device().api());
     if (!wait) {
       const absl::StatusOr<bool> done = timed.pair.end.Query();
       if (done.ok() && !*done) break;
