@@ -240,10 +240,8 @@ DriverApi MakeTable() {
   return api;
 }
 
-absl::Status& KeptFailure() {
-  thread_local absl::Status status;
-  return status;
-}
+// A plain pointer without a destructor, for static objects that launch after main has returned.
+thread_local absl::Status* kept_failure = nullptr;
 
 }  // namespace
 
@@ -265,11 +263,14 @@ CUfunction RegisterHostEntry(HostEntry entry) {
 }
 
 CUresult KeepHostFailure(absl::Status status) {
-  KeptFailure() = std::move(status);
+  delete std::exchange(kept_failure, new absl::Status(std::move(status)));
   return CUDA_ERROR_LAUNCH_FAILED;
 }
 
-absl::Status TakeHostFailure() { return std::exchange(KeptFailure(), absl::OkStatus()); }
+absl::Status TakeHostFailure() {
+  const std::unique_ptr<absl::Status> kept(std::exchange(kept_failure, nullptr));
+  return kept == nullptr ? absl::OkStatus() : *kept;
+}
 
 }  // namespace internal
 }  // namespace slipway

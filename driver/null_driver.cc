@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <new>
 #include <utility>
-#include <vector>
 
 #include "driver/result.h"
 #include "driver/table_lookup.h"
@@ -68,7 +67,16 @@ CUdeviceptr NewAddress(size_t bytes) {
 }
 
 const CUcontext kContext = reinterpret_cast<CUcontext>(0x1000);
-thread_local std::vector<CUcontext> context_stack;
+
+// Plain data without a destructor: threads use it while they end, and static objects after main has returned.
+struct ContextStack {
+  static constexpr int kCapacity = 256;
+  CUcontext entries[kCapacity];
+  int depth;
+
+  CUcontext top() const { return depth == 0 ? nullptr : entries[depth - 1]; }
+};
+thread_local ContextStack current;
 
 struct Null {
   static CUresult Init(unsigned) { return CUDA_SUCCESS; }
@@ -119,22 +127,23 @@ struct Null {
   }
   static CUresult DevicePrimaryCtxRelease(CUdevice) { return CUDA_SUCCESS; }
   static CUresult CtxGetCurrent(CUcontext* context) {
-    *context = context_stack.empty() ? nullptr : context_stack.back();
+    *context = current.top();
     return CUDA_SUCCESS;
   }
   static CUresult CtxSetCurrent(CUcontext context) {
-    if (!context_stack.empty()) context_stack.pop_back();
-    if (context != nullptr) context_stack.push_back(context);
+    if (current.depth != 0) --current.depth;
+    if (context != nullptr) current.entries[current.depth++] = context;
     return CUDA_SUCCESS;
   }
   static CUresult CtxPushCurrent(CUcontext context) {
-    context_stack.push_back(context);
+    if (current.depth == ContextStack::kCapacity) return CUDA_ERROR_OUT_OF_MEMORY;
+    current.entries[current.depth++] = context;
     return CUDA_SUCCESS;
   }
   static CUresult CtxPopCurrent(CUcontext* context) {
-    if (context_stack.empty()) return CUDA_ERROR_INVALID_CONTEXT;
-    if (context != nullptr) *context = context_stack.back();
-    context_stack.pop_back();
+    if (current.depth == 0) return CUDA_ERROR_INVALID_CONTEXT;
+    if (context != nullptr) *context = current.top();
+    --current.depth;
     return CUDA_SUCCESS;
   }
   static CUresult CtxGetDevice(CUdevice* device) {

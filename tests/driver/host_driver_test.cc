@@ -3,8 +3,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <thread>
@@ -172,6 +174,20 @@ TEST(HostFailureTest, IsKeptOnceAndForItsThread) {
   std::thread([] { EXPECT_TRUE(internal::TakeHostFailure().ok()); }).join();
   EXPECT_EQ(internal::TakeHostFailure(), absl::NotFoundError("x"));
   EXPECT_TRUE(internal::TakeHostFailure().ok());
+}
+
+// Host functions may be launched when main has returned, after the thread's own objects are gone.
+TEST(HostFailureTest, IsKeptUntilTheProcessEnds) {
+  const auto use_late = [] {
+    std::atexit([] {
+      const bool kept = internal::TakeHostFailure() == absl::NotFoundError("long enough for a text of its own");
+      internal::KeepHostFailure(absl::InternalError("late"));
+      _exit(kept && internal::TakeHostFailure() == absl::InternalError("late") ? 0 : 1);
+    });
+    internal::KeepHostFailure(absl::NotFoundError("long enough for a text of its own"));
+    std::exit(2);
+  };
+  EXPECT_EXIT(use_late(), testing::ExitedWithCode(0), "");
 }
 
 }  // namespace

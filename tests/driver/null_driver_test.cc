@@ -1,6 +1,9 @@
 #include "slipway/null_driver.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <thread>
@@ -76,6 +79,36 @@ TEST_P(NullTablesTest, KeepsAContextStackPerThread) {
   EXPECT_EQ(api().CtxSetCurrent(nullptr), CUDA_SUCCESS);
   EXPECT_EQ(api().CtxGetCurrent(&now), CUDA_SUCCESS);
   EXPECT_EQ(now, nullptr);
+  EXPECT_EQ(api().DevicePrimaryCtxRelease(0), CUDA_SUCCESS);
+}
+
+// Static objects make their device's context current when main has returned: after the thread's own objects are gone.
+TEST_P(NullTablesTest, KeepsTheContextStackUntilTheProcessEnds) {
+  static const DriverApi* table = &api();
+  static CUcontext pushed = nullptr;
+  const auto use_late = [] {
+    std::atexit([] {
+      CUcontext now = nullptr;
+      table->CtxGetCurrent(&now);
+      const bool kept = now == pushed && table->CtxSetCurrent(pushed) == CUDA_SUCCESS;
+      _exit(kept && table->CtxPopCurrent(&now) == CUDA_SUCCESS && now == pushed ? 0 : 1);
+    });
+    table->DevicePrimaryCtxRetain(&pushed, 0);
+    table->CtxPushCurrent(pushed);
+    std::exit(2);
+  };
+  EXPECT_EXIT(use_late(), testing::ExitedWithCode(0), "");
+}
+
+TEST_P(NullTablesTest, TheContextStackHasAnEnd) {
+  CUcontext context = nullptr;
+  ASSERT_EQ(api().DevicePrimaryCtxRetain(&context, 0), CUDA_SUCCESS);
+  int pushed = 0;
+  while (pushed < 1000 && api().CtxPushCurrent(context) == CUDA_SUCCESS) ++pushed;
+  EXPECT_EQ(pushed, 256);
+  EXPECT_EQ(api().CtxPushCurrent(context), CUDA_ERROR_OUT_OF_MEMORY);
+  while (pushed-- > 0) EXPECT_EQ(api().CtxPopCurrent(&context), CUDA_SUCCESS);
+  EXPECT_EQ(api().CtxPopCurrent(&context), CUDA_ERROR_INVALID_CONTEXT);
   EXPECT_EQ(api().DevicePrimaryCtxRelease(0), CUDA_SUCCESS);
 }
 
