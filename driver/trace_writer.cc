@@ -124,6 +124,8 @@ struct TraceWriter::State {
   State(TraceFile trace_file, const TraceOptions& options)
       : file(std::move(trace_file)), device_times_wanted(options.device_times) {}
 
+  // A child that was forked has the locks as they were, and not the threads that would release them.
+  bool InForkedChild() const { return getpid() != process; }
   void OnEvent(const HookEvent& event);
   void Begin(const HookEvent& event, const Work& work);
   void End(const HookEvent& event, const Work& work, double now);
@@ -152,6 +154,7 @@ struct TraceWriter::State {
 };
 
 void TraceWriter::State::OnEvent(const HookEvent& event) {
+  if (InForkedChild()) return;
   // Work ends before this thread waits for others that write, and begins after it.
   const double now = HostMicroseconds();
   const Work& work = WorkOf(event.point);
@@ -230,6 +233,10 @@ TraceWriter::~TraceWriter() {
 
 absl::Status TraceWriter::Close() {
   if (state_ == nullptr) return absl::OkStatus();
+  if (state_->InForkedChild()) {
+    static_cast<void>(state_.release());  // Everything that destroys it waits.
+    return absl::OkStatus();
+  }
   const std::unique_ptr<State> state = std::move(state_);
   state->hook.Remove();  // Waits for events that are being written, so it comes before the lock.
   std::lock_guard<std::mutex> lock(state->mutex);

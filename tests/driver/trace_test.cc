@@ -311,6 +311,33 @@ TEST_F(TraceTest, AForkedChildWritesNothing) {
               ElementsAre("B launch before", "E launch before", "B launch after", "E launch after"));
 }
 
+// The child has the writer's locks as other threads held them, and not the threads.
+TEST_F(TraceTest, AForkedChildDoesNotWaitForThreadsThatItLacks) {
+  TraceWriter trace = TraceWriter::Open(path_).value();
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      while (!stop) Launch(stream_, "parent");
+    });
+  }
+  for (int round = 0; round < 20; ++round) {
+    const pid_t child = fork();
+    if (child == 0) {
+      alarm(20);  // Ends a child that waits.
+      Launch(stream_, "child");
+      _exit(trace.Close().ok() ? 0 : 1);
+    }
+    int status = 0;
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0) << round;
+    if (status != 0) break;
+  }
+  stop = true;
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(trace.Close(), absl::OkStatus());
+}
+
 TEST_F(TraceTest, AnEmptyPathIsRefused) {
   EXPECT_EQ(TraceWriter::Open("").status(),
             absl::InvalidArgumentError("TraceWriter::Open: the path is empty; name a file to write"));
