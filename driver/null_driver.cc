@@ -98,6 +98,7 @@ struct Null {
                                  CUdriverProcAddressQueryResult* status);  // Below: it reads the finished table.
 
   static CUresult DeviceGet(CUdevice* device, int ordinal) {
+    if (ordinal != 0) return CUDA_ERROR_INVALID_DEVICE;
     *device = ordinal;
     return CUDA_SUCCESS;
   }

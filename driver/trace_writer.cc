@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cinttypes>
 #include <cstdio>
+#include <cstring>
 #include <map>
 #include <mutex>
 #include <set>
@@ -65,9 +66,7 @@ class Object {
     char text[40];
     std::snprintf(text, sizeof(text), "%.3f", value);
     // The C locale of the process may write a decimal comma.
-    for (char& c : text) {
-      if (c == ',') c = '.';
-    }
+    if (char* const comma = std::strchr(text, ',')) *comma = '.';
     return Raw(key, text);
   }
   Object& String(const char* key, std::string_view value) {

@@ -73,6 +73,15 @@ absl::Status BoundLaunch::UpdateIn(GraphExec& graph, int occurrence) const {
         absl::StrCat("kernel '", state.kernel.name(),
                      "': a launch of size 0 launches nothing, and a graph's node cannot; give it a size"));
   }
+  const LaunchConfig& first = state.first_config;
+  const LaunchConfig& now = state.config;
+  if (!(now.cluster == first.cluster) || now.cooperative != first.cooperative ||
+      now.programmatic != first.programmatic || now.priority != first.priority) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("kernel '", state.kernel.name(),
+                     "': the attributes of its configuration are not those that it was bound with, and a graph's node "
+                     "cannot change them; bind and capture it anew"));
+  }
   CUDA_KERNEL_NODE_PARAMS params = {};
   params.func = state.function;
   params.gridDimX = state.grid.x, params.gridDimY = state.grid.y, params.gridDimZ = state.grid.z;

@@ -102,6 +102,10 @@ GenericKernel::GenericKernel(std::string name, Maker maker) : state_(std::make_s
 
 absl::StatusOr<GenericKernel::Variant> GenericKernel::Make(const Device& device, const Signature& signature) const {
   State& state = *state_;
+  if (!state.maker) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("kernel '", state.name, "': its maker is empty; give a function that makes kernels"));
+  }
   {
     std::lock_guard<std::mutex> lock(state.mutex);
     if (std::find(state.devices.begin(), state.devices.end(), device) == state.devices.end()) {

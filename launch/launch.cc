@@ -150,6 +150,7 @@ absl::StatusOr<BoundLaunch> Kernel::Bind(const LaunchConfig& config, absl::Span<
   if (Pack(*this, args.data(), state->buffer.get()) != 0) return Mismatch(*this, args.data());
   BoundLaunch launch(std::move(state));
   SLIPWAY_RETURN_IF_ERROR(launch.SetConfig(config));
+  launch.state_->first_config = config;
   return launch;
 }
 

@@ -74,7 +74,7 @@ int main(int argc, char** argv) {
   CLI::App app("Waves through two slits.");
   std::string device, folder = ".";
   app.add_option("--device", device, "auto, cuda, cuda:N or cpu; default: $SLIPWAY_DEVICE, else auto");
-  app.add_option("--out", folder, "folder for waves.png and waves.svg");
+  app.add_option("--out", folder, "folder for waves.png and waves.svg, which has to be there; default: this one");
   CLI11_PARSE(app, argc, argv);
   return slipway::waves::Run(device, folder) ? 0 : 1;
 }

@@ -1,5 +1,5 @@
 // A launch whose arguments are packed once, kept, re-set one by one, and launched again and again: what the inner loop
-// of a solver wants. Launching one costs the driver's call and three compares, whatever its arguments are.
+// of a solver wants. Launching one costs the driver's call and two branches, whatever its arguments are.
 //
 //   BoundLaunch step = kernel.Bind(ForSize(n), {y, x, 2.0f}).value();
 //   for (int t = 0; t < steps; ++t) {
@@ -61,8 +61,9 @@ class BoundLaunch {
 
   // Changes what `graph` launches for this launch, captured in it before: its arguments, grid and block become those of
   // now. `occurrence` says which, counted from 0, if it was captured several times; -1 stands for all. What the graph
-  // uses is kept alive by it. NOT_FOUND if the graph has no such launch. Not while the kernel or the attributes of its
-  // configuration differ from those captured.
+  // uses is kept alive by it. NOT_FOUND if the graph has no such launch; FAILED_PRECONDITION if there is nothing to
+  // launch (size 0), or if its cluster, cooperation or priority are no longer those that it was bound with, which an
+  // update of a graph cannot change.
   absl::Status UpdateIn(GraphExec& graph, int occurrence = -1) const;
 
   const Kernel& kernel() const { return state_->kernel; }
@@ -86,6 +87,7 @@ class BoundLaunch {
     size_t bytes = 0;
     std::unique_ptr<std::byte[]> buffer;
     LaunchConfig config;
+    LaunchConfig first_config;  // As bound.
     Kernel kernel;
     // What graphs know this launch by; not an address, which another launch may have later.
     const void* const key = NewKey();

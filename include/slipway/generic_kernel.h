@@ -46,7 +46,7 @@ class GenericKernel {
   GenericKernel(std::string name, Maker maker);
 
   // Queues the specialisation for these arguments on `stream`. Errors as Kernel::Launch's, and the maker's. Where the
-  // call before it, of any thread, had arguments of the same kinds, it costs what a dynamic launch costs: no
+  // call before it, of any thread, had arguments of the same kinds, it costs a fifth more than a dynamic launch: no
   // allocation, no lock; otherwise the specialisation is looked up, without a lock if it is there.
   template <internal::Packable... Args>
   [[gnu::always_inline]] absl::Status operator()(const Stream& stream, const LaunchConfig& config,

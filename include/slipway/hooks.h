@@ -115,10 +115,11 @@ inline std::atomic<uint32_t> hooked_points{0};
 inline bool Hooked(HookPoint points) {
   return (hooked_points.load(std::memory_order_relaxed) & static_cast<uint32_t>(points)) != 0;
 }
-// The one test on a launch's way.
+// Whether a launch has hooks to call: what the slow road asks.
 inline bool LaunchHooked() { return Hooked(HookPoint::kBeforeLaunch | HookPoint::kAfterLaunch); }
-// The same for launches, which test it together with something else: not 0 if there is any hook at all.
-inline uint64_t LaunchHooks() { return hooked_points.load(std::memory_order_relaxed); }
+// The one test on a launch's way, made together with another: not 0 if there is a hook of any kind, which sends the
+// launch to the slow road.
+inline uint64_t AnyHooks() { return hooked_points.load(std::memory_order_relaxed); }
 
 uint64_t NewHookId();
 

@@ -3,8 +3,8 @@
 //
 //   void scale(double* to, const double* from, double by, int64_t length);
 //
-//   auto scale_on_host = HostFunction::Make("scale", &scale).value();    // TypedKernel<double*, const double*, double,
-//   ...> absl::Status status = scale_on_host(stream, kCallOnce, y, x, 2.0, n);
+//   TypedKernel<double*, const double*, double, int64_t> scale_on_host = HostFunction::Make("scale", &scale).value();
+//   absl::Status status = scale_on_host(stream, kCallOnce, y, x, 2.0, n);
 //
 // As one back end of a GenericKernel, where the other devices get a kernel (scale_on_host.kernel() is a Kernel):
 //
@@ -40,7 +40,8 @@ namespace slipway {
 // launch, whatever grid and block are. (ForSize(0) launches nothing, here as anywhere.)
 inline constexpr LaunchConfig kCallOnce = {.grid = {1, 1, 1}, .block = {1, 1, 1}};
 
-// What a host function returns, as a status. Void and absl::Status are known; an application's own error type is by
+// What a host function returns, as a status. Void and absl::Status are known; an application's own error type is made
+// known by
 //
 //   template <>
 //   struct slipway::HostResult<Error> {
@@ -93,6 +94,7 @@ absl::StatusOr<Kernel> MakeHostKernel(HostEntry::Call call, void (*function)(), 
 
 }  // namespace internal
 
+// Makes kernels of C functions; see Make.
 class HostFunction {
  public:
   // Registers a function under `name`, for messages; `param_names` (one a parameter, or none) are for messages, too,

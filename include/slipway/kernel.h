@@ -92,7 +92,7 @@ struct LaunchPlan {
   uint64_t max_size = 0;  // The largest ForSize: block times the most blocks that a grid has in x.
   uint32_t block = 0;     // Threads of a block under ForSize, from occupancy; a power of two, 1 << block_shift.
   uint32_t block_shift = 0;
-  // Grids of so few blocks in x may leave part of the device idle; looked at so that it is said once, and 0 after that.
+  // Grids of so few blocks leave part of the device idle; looked at so that it is said once, and 0 after that.
   Relaxed<uint32_t> small_grid = 0;
   uint32_t max_grid[3] = {};
   uint32_t max_block[3] = {};

@@ -27,7 +27,7 @@ constexpr TypeCode CodeOf(ParamKind kind, DType dtype, int rank) {
   return static_cast<TypeCode>((static_cast<unsigned>(kind) + 1) << 12 | static_cast<unsigned>(rank) << 8 |
                                static_cast<unsigned>(dtype));
 }
-inline constexpr TypeCode kStructParamCode = 0xfffe, kStructArgumentCode = 0xffff;
+inline constexpr TypeCode kStructParamCode = 0xfffe, kNoParamCode = 0xffff;  // An argument's that fits no code.
 inline TypeCode CodeOf(const ParamSpec& param) {
   if (param.kind == ParamKind::kStruct) return kStructParamCode;
   return CodeOf(param.kind, param.dtype, param.kind == ParamKind::kArray ? param.rank : 0);
@@ -84,7 +84,7 @@ template <StructArgument S>
 struct Packer<S> {
   static constexpr size_t kMaxBytes = sizeof(S);
   static constexpr bool kHasFacts = false;
-  static constexpr TypeCode Code(const S&) { return kStructArgumentCode; }
+  static constexpr TypeCode Code(const S&) { return kNoParamCode; }
   static void Store(std::byte* to, const S& value) { std::memcpy(to, &value, sizeof(S)); }
   static Facts Misfit(const FactsDemand& demand, const S& value) { return demand.Misfit(FactsOf(value, 0)); }
   static constexpr Facts FactsOf(const S&, uint16_t) { return facts::OfStruct(sizeof(S), alignof(S)); }
@@ -132,11 +132,11 @@ template <Tensor T>
 struct Packer<T> {
   using Access = TensorAccess<T>;
   static constexpr size_t kMaxBytes = 8 * (1 + 2 * Access::kMostRank);
-  static constexpr bool kHasFacts = false;
+  static constexpr bool kHasFacts = Access::kHasFacts;
   static constexpr TypeCode Code(const T& tensor) {
     const int rank = Access::RankOf(tensor);
     // A rank that no array has: nothing may be read of it.
-    if (rank < 0 || rank > kMaxRank) return kStructArgumentCode;
+    if (rank < 0 || rank > kMaxRank) return kNoParamCode;
     return CodeOf(ParamKind::kArray, Access::DTypeOf(tensor), rank);
   }
   [[gnu::always_inline]] static void Store(std::byte* to, const T& tensor) { Access::Store(to, tensor); }
@@ -149,7 +149,7 @@ struct Packer<T> {
 template <class A>
 inline Facts Glance(const FactsDemand& demand, const A& arg) {
   if constexpr (Tensor<A>) {
-    return TensorAccess<A>::IsOdd(arg, demand) ? facts::kValid : 0;
+    return TensorAccess<A>::IsOdd(arg, demand) ? facts::kValid : 0;  // Any bit: it is looked at again.
   } else {
     return Packer<A>::Misfit(demand, arg);
   }

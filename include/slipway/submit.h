@@ -55,7 +55,7 @@ absl::StatusOr<ReadyLaunch> Configure(const Kernel& kernel, const LaunchConfig& 
 // driver cannot be given just so, and hooks.
 [[gnu::always_inline]] inline bool GoesStraight(const Stream& stream, const DeviceState* device) {
   const uint64_t differs = reinterpret_cast<uint64_t>(stream.direct_device()) ^ reinterpret_cast<uint64_t>(device);
-  return (differs | LaunchHooks()) == 0;
+  return (differs | AnyHooks()) == 0;
 }
 
 // A copy for the roads out of line, made field by field: were the caller's own configuration handed on, or copied
@@ -77,7 +77,8 @@ inline bool Fits(const LaunchPlan& plan, const Dim3& grid, const Dim3& block) {
   // Unsigned, so that a 0 less 1 is past every limit.
   return grid.x - 1 < plan.max_grid[0] && grid.y - 1 < plan.max_grid[1] && grid.z - 1 < plan.max_grid[2] &&
          block.x - 1 < plan.max_block[0] && block.y - 1 < plan.max_block[1] && block.z - 1 < plan.max_block[2] &&
-         uint64_t{block.x} * block.y * block.z <= plan.max_threads && grid.x > plan.small_grid.get();
+         uint64_t{block.x} * block.y * block.z <= plan.max_threads &&
+         (grid.x > plan.small_grid.get() || uint64_t{grid.x} * grid.y * grid.z > plan.small_grid.get());
 }
 
 // The driver's call, for a grid and a block that are right. The size of the buffer lies in the kernel, so that of its

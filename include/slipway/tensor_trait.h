@@ -91,7 +91,7 @@ struct TensorAccess {
     const auto& strides = Trait::strides(t);
     if constexpr (kWordPointer<decltype(shape)> && kWordPointer<decltype(strides)>) {
       // Where shape and strides are members of a struct, the compiler knows whether they are neighbours.
-      if (__builtin_constant_p(strides == shape + rank) && strides == shape + rank) {
+      if (rank != 0 && __builtin_constant_p(strides == shape + rank) && strides == shape + rank) {
         std::memcpy(to + 8, shape, 16 * static_cast<size_t>(rank));
         return;
       }
@@ -115,7 +115,7 @@ struct TensorAccess {
   template <class Extents>
   [[gnu::always_inline]] static void CopyWords(std::byte* to, const Extents& from, int count) {
     if constexpr (kWordPointer<Extents>) {
-      std::memcpy(to, from, 8 * static_cast<size_t>(count));
+      if (count != 0) std::memcpy(to, from, 8 * static_cast<size_t>(count));  // Of nothing there may be no pointer.
     } else {
       for (int d = 0; d < count; ++d) {
         const int64_t value = from[d];

@@ -1,5 +1,5 @@
 // A kernel whose parameters are known at compile time: wrong arguments do not compile, offsets in the launch buffer are
-// constants, and a launch is straight stores, one compare an array, and the driver's call.
+// constants, and a launch is straight stores, one AND an array, and the driver's call.
 //
 //   using Saxpy = TypedKernel<ArrayView<float, 1>, ArrayView<const float, 1>, float>;
 //   Saxpy saxpy = Saxpy::Load(device, compiled).value();
@@ -41,7 +41,7 @@ template <Element P>
 struct ParamTraits<P> {
   static_assert(!std::is_const_v<P>, "parameters are values, so const says nothing");
   static constexpr bool kIsArray = false;
-  static constexpr bool kIsWritten = true;  // Or rather, not something that is never written.
+  static constexpr bool kIsConstArray = false;
   static constexpr size_t kSize = sizeof(P);
   static constexpr size_t kAlign = alignof(P);
   template <class A>
@@ -54,7 +54,7 @@ struct ParamTraits<P> {
 template <StructArgument P>
 struct ParamTraits<P> {
   static constexpr bool kIsArray = false;
-  static constexpr bool kIsWritten = true;  // Or rather, not something that is never written.
+  static constexpr bool kIsConstArray = false;
   static constexpr size_t kSize = sizeof(P);
   static constexpr size_t kAlign = alignof(P);
   template <class A>
@@ -87,7 +87,7 @@ struct HasElements<T, A> : std::bool_constant<(!TensorAccess<A>::kReadOnly || st
 template <class T>
 struct ParamTraits<T*> {
   static constexpr bool kIsArray = false;
-  static constexpr bool kIsWritten = true;  // Or rather, not something that is never written.
+  static constexpr bool kIsConstArray = false;
   static constexpr size_t kSize = sizeof(T*);
   static constexpr size_t kAlign = alignof(T*);
   template <class A>
@@ -104,7 +104,7 @@ struct ParamTraits<T*> {
 template <class T, int N, Layout L>
 struct ParamTraits<ArrayView<T, N, L>> {
   static constexpr bool kIsArray = true;
-  static constexpr bool kIsWritten = !std::is_const_v<T>;
+  static constexpr bool kIsConstArray = std::is_const_v<T>;
   static constexpr size_t kSize = 8 * (1 + N * (L == Layout::kStrided ? 2 : 1));
   static constexpr size_t kAlign = 8;
   template <class A>
@@ -342,7 +342,7 @@ class TypedKernel {
     Facts misfit = checks.others;
     if constexpr ((Tensor<Args> || ...)) misfit |= kernel_.arrays_demand().promises;
     if constexpr (((internal::ParamTraits<Params>::kIsArray && !Tensor<Args>) || ...)) {
-      constexpr bool kAllWritten = ((internal::ParamTraits<Params>::kIsWritten || Tensor<Args>)&&...);
+      constexpr bool kAllWritten = ((!internal::ParamTraits<Params>::kIsConstArray || Tensor<Args>)&&...);
       misfit |= ~checks.all & (kAllWritten ? kernel_.arrays_demand().written : kernel_.arrays_demand().read);
       if constexpr (!kAllWritten) misfit |= ~checks.written & facts::kWritable;
       misfit |= ~checks.contiguous & facts::kContiguous;

@@ -240,6 +240,15 @@ TEST_F(BoundLaunchTest, UpdatesWhatAGraphLaunches) {
   ExpectError(bound.UpdateIn(exec), kFailedPrecondition,
               "kernel 'saxpy': a launch of size 0 launches nothing, and a graph's node cannot; give it a size");
   launched({true, true, true});
+
+  LaunchConfig cooperative = config_;
+  cooperative.cooperative = true;
+  ASSERT_TRUE(bound.SetConfig(cooperative).ok());
+  ExpectError(bound.UpdateIn(exec), kFailedPrecondition,
+              "kernel 'saxpy': the attributes of its configuration are not those that it was bound with, and a graph's "
+              "node cannot change them; bind and capture it anew");
+  ASSERT_TRUE(bound.SetConfig(config_).ok());
+  EXPECT_TRUE(bound.UpdateIn(exec).ok());
 }
 
 }  // namespace

@@ -199,6 +199,11 @@ TEST_F(GenericKernelTest, MakersErrorsAreKept) {
   EXPECT_THAT(kernel.variants(), IsEmpty());
 }
 
+TEST_F(GenericKernelTest, AnEmptyMakerIsSaid) {
+  const GenericKernel kernel("k", nullptr);
+  ExpectRefused(kernel(stream_, config_, 1.0f), "kernel 'k': its maker is empty; give a function that makes kernels");
+}
+
 TEST_F(GenericKernelTest, MakersThatMakeSomethingElse) {
   const Device other = Device::Open(NullDriver()).value();
   const ParamSpec pointer{.name = {}, .kind = ParamKind::kPointer, .dtype = DType::kFloat32};

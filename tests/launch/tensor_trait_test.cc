@@ -31,6 +31,10 @@ struct Owned {
   int64_t size, stride;
   uint16_t device;
 };
+// One element.
+struct Point {
+  float* data;
+};
 // Keeps a facts word.
 struct Informed {
   ArrayView<float, 2> view;
@@ -62,6 +66,14 @@ struct TensorTrait<Owned> {
   static const int64_t* shape(const Owned& t) { return &t.size; }
   static const int64_t* strides(const Owned& t) { return &t.stride; }
   static uint16_t device_id(const Owned& t) { return t.device; }
+};
+template <>
+struct TensorTrait<Point> {
+  static constexpr DType kDType = DType::kFloat32;
+  static constexpr int kRank = 0;
+  static float* data(const Point& t) { return t.data; }
+  static const int64_t* shape(const Point&) { return nullptr; }
+  static const int64_t* strides(const Point&) { return nullptr; }
 };
 template <>
 struct TensorTrait<Informed> {
@@ -140,6 +152,16 @@ TEST_F(TensorTraitTest, TypesKnownAtCompileTime) {
   ExpectTyped<ArrayView<const float, 2>>(row_major, matrix, Words({0x4004, 3, 4, 4, 1}));
   ExpectTyped<ArrayView<float, 2, Layout::kContiguous>>(row_major, row_major, Words({0x4004, 3, 4}));
   ExpectTyped<float*>(row_major, row_major, Words({0x4004}));
+}
+
+// A single element has no extents, and may have no pointer to them.
+TEST_F(TensorTraitTest, RankZero) {
+  const Kernel kernel = Kernel::Load(device_, EmptyKernel({ArrayParam(DType::kFloat32, 0)})).value();
+  const Point point{reinterpret_cast<float*>(0x4000)};
+  ASSERT_TRUE(kernel(stream_, LaunchConfig{.grid = {1}, .block = {1}}, point).ok());
+  const std::vector<RecordedLaunch> launches = TakeRecordedLaunches();
+  ASSERT_EQ(launches.size(), 1u);
+  EXPECT_EQ(launches[0].buffer, (std::vector<unsigned char>{0, 0x40, 0, 0, 0, 0, 0, 0}));
 }
 
 TEST_F(TensorTraitTest, TypesKnownAtRunTime) {
