@@ -86,9 +86,9 @@ inline Expr<uint32_t> GridSize(int dimension = 0) {
   return Expr<uint32_t>::FromTrace(internal::SpecialValue("grid_dim", dimension));
 }
 
-// The elements 0 to n - 1, shared out over the threads of the launch along x, however many those are. Threads that differ
-// in y or z alone do the same elements again, so launch it by ForSize, not ForShape. A kernel that takes its thread's
-// place from nowhere else may be launched for sizes past the largest grid.
+// The elements 0 to n - 1, shared out over the threads of the launch along x, however many those are. Threads that
+// differ in y or z alone do the same elements again, so launch it by ForSize, not ForShape. A kernel that takes its
+// thread's place from nowhere else may be launched for sizes past the largest grid.
 template <IndexLike E>
 LoopRange GridStride(const E& n) {
   // In statements of their own: C++ leaves the order of arguments to the compiler, and kernels should not depend on it.
