@@ -134,7 +134,7 @@ struct TensorAccess {
         const Facts shown = rank < 0 || rank > 15 ? 15 : rank;
         return shown << facts::kRankShift | static_cast<Facts>(DTypeOf(t));
       }
-      int64_t words[1 + 2 * kMaxRank];
+      int64_t words[1 + 2 * kMaxRank] = {};
       Store(reinterpret_cast<std::byte*>(words), t);
       if constexpr (kHasDevice) device_id = Trait::device_id(t);
       return ComputeFacts(DTypeOf(t), rank, words + 1, words + 1 + rank, reinterpret_cast<const void*>(words[0]),
