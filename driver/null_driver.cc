@@ -98,7 +98,6 @@ struct Null {
                                  CUdriverProcAddressQueryResult* status);  // Below: it reads the finished table.
 
   static CUresult DeviceGet(CUdevice* device, int ordinal) {
-    if (ordinal != 0) return CUDA_ERROR_INVALID_DEVICE;
     *device = ordinal;
     return CUDA_SUCCESS;
   }

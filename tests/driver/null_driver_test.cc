@@ -29,13 +29,6 @@ TEST_P(NullTablesTest, EveryEntryIsThere) {
 #undef SLIPWAY_EXPECT_ENTRY
 }
 
-TEST_P(NullTablesTest, HasOneDevice) {
-  CUdevice device = -1;
-  EXPECT_EQ(api().DeviceGet(&device, 0), CUDA_SUCCESS);
-  EXPECT_EQ(api().DeviceGet(&device, 7), CUDA_ERROR_INVALID_DEVICE);
-  EXPECT_EQ(device, 0);
-}
-
 TEST_P(NullTablesTest, DescribesAComputeCapability90Device) {
   int major = 0, minor = -1, count = 0, warp = 0, unknown = -1;
   EXPECT_EQ(api().Init(0), CUDA_SUCCESS);
