@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "driver/as_absl.h"
@@ -108,7 +109,9 @@ absl::Status StartNvtx(const std::string& library) {
                                                                        .message = name.c_str()};
                              push(domain, &attributes);
                            }));
-  static_cast<void>(new HookRegistration(std::move(hook)));  // For as long as the process lives.
+  // For as long as the process lives, where leak checkers see it.
+  static auto* const kept = new std::vector<HookRegistration>;
+  kept->push_back(std::move(hook));
   return absl::OkStatus();
 }
 
