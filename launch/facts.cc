@@ -146,9 +146,8 @@ FactsDemand DemandOf(const ParamSpec& param, uint16_t device_id) {
 }
 
 std::string ExplainMismatch(const ParamSpec& param, int position, uint16_t device_id, Facts given) {
-  const std::string argument = param.name.empty()
-                                   ? absl::StrCat("argument #", position + 1, ": ")
-                                   : absl::StrCat("argument '", param.name, "' (#", position + 1, "): ");
+  const std::string argument = param.name.empty() ? absl::StrCat("argument #", position + 1, ": ")
+                                                  : absl::StrCat("argument '", param.name, "' (#", position + 1, "): ");
   const DType dtype = facts::DTypeOf(given);
   const int rank = facts::RankOf(given);
   const bool scalar = (given & facts::kScalar) != 0;

@@ -10,7 +10,8 @@
 //   absl::Status status = saxpy(stream, sw::ForSize(n), y, x, 2.0f);
 //
 // Values: embedded/var.h. Arrays: embedded/array_var.h. Control flow: embedded/control.h. Kernels: embedded/kernel.h.
-// Written once for any dtypes and ranks: embedded/generic_kernel.h with embedded/any_var.h and embedded/any_array_var.h.
+// Written once for any dtypes and ranks: embedded/generic_kernel.h with embedded/any_var.h and
+// embedded/any_array_var.h.
 #ifndef SLIPWAY_EMBEDDED_H_
 #define SLIPWAY_EMBEDDED_H_
 
