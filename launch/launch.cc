@@ -169,22 +169,18 @@ absl::StatusOr<BoundLaunch> Kernel::BindByName(const LaunchConfig& config, std::
 
 namespace internal {
 
-absl::Status ArgumentMismatch(const Kernel& kernel, absl::Span<const Facts> given) {
-  size_t i = 0;
-  const auto fits = [&](size_t at) {
-    return (kernel.params()[at].demand.Misfit(given[at]) & ~facts::Excused(given[at])) == 0;
-  };
-  while (i < given.size() && fits(i)) ++i;
-  SLIPWAY_CHECK(i < given.size(), "a launch was refused whose arguments all fit");
-  return BoundMismatch(kernel, i, given[i]);
-}
-
 absl::Status CheckArguments(const Kernel& kernel, absl::Span<const Facts> given) {
   for (size_t i = 0; i < given.size(); ++i) {
     const Facts misfit = kernel.params()[i].demand.Misfit(given[i]) & ~facts::Excused(given[i]);
-    if (misfit != 0) return ArgumentMismatch(kernel, given);
+    if (misfit != 0) return BoundMismatch(kernel, i, given[i]);
   }
   return absl::OkStatus();
+}
+
+absl::Status ArgumentMismatch(const Kernel& kernel, absl::Span<const Facts> given) {
+  absl::Status status = CheckArguments(kernel, given);
+  SLIPWAY_CHECK(!status.ok(), "a launch was refused whose arguments all fit");
+  return status;
 }
 
 absl::Status BoundMismatch(const Kernel& kernel, size_t index, Facts given) {

@@ -129,31 +129,23 @@ absl::Status CallIndirectly(const Kernel& kernel, const Stream& stream, ReadyLau
   return status;
 }
 
-namespace {
-
-absl::Status CallConfigured(const Kernel& kernel, const Stream& stream, const LaunchConfig& config, void* buffer) {
+absl::Status SubmitFully(const Kernel& kernel, const Stream& stream, LaunchConfig config, void* buffer) {
   SLIPWAY_ASSIGN_OR_RETURN(ReadyLaunch launch, Configure(kernel, config));
   launch.buffer = buffer;
   if (config.HasAttributes()) launch.attributes = &config;
   return CallIndirectly(kernel, stream, launch);
 }
 
-}  // namespace
-
-absl::Status SubmitFully(const Kernel& kernel, const Stream& stream, LaunchConfig config, void* buffer) {
-  return CallConfigured(kernel, stream, config, buffer);
-}
-
 absl::Status SubmitOddSize(const Kernel& kernel, const Stream& stream, int64_t size, uint32_t shared_bytes,
                            void* buffer) {
   LaunchConfig config = ForSize(size);
   config.shared_bytes = shared_bytes;
-  return CallConfigured(kernel, stream, config, buffer);
+  return SubmitFully(kernel, stream, config, buffer);
 }
 
 absl::Status SubmitOddGrid(const Kernel& kernel, const Stream& stream, Dim3 grid, Dim3 block, uint32_t shared_bytes,
                            void* buffer) {
-  return CallConfigured(kernel, stream, {.grid = grid, .block = block, .shared_bytes = shared_bytes}, buffer);
+  return SubmitFully(kernel, stream, {.grid = grid, .block = block, .shared_bytes = shared_bytes}, buffer);
 }
 
 }  // namespace slipway::internal

@@ -95,7 +95,6 @@ class BoundLaunch {
   static const void* NewKey();
 
   explicit BoundLaunch(std::unique_ptr<State> state) : state_(std::move(state)) {}
-  static absl::StatusOr<BoundLaunch> Make(const Kernel& kernel, const LaunchConfig& config, absl::Span<const Arg> args);
   absl::Status LaunchIndirectly(const Stream& stream) const;
 
   std::unique_ptr<State> state_;
