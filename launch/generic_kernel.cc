@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "driver/log.h"
 #include "driver/status_macros.h"
+#include "launch/type_words.h"
 
 namespace slipway {
 namespace {
@@ -122,12 +123,10 @@ absl::StatusOr<GenericKernel::Variant> GenericKernel::Make(const Device& device,
   }
   Variant variant(kernel);
   variant.device = device.state().get();
-  variant.type_words.resize(signature.size() / internal::kCodesPerWord + 1);
+  variant.type_words = internal::TypeWordsOf(signature);
   bool index32 = true;
   for (size_t i = 0; i < signature.size(); ++i) {
     const ParamSpec& spec = signature[i];
-    variant.type_words[i / internal::kCodesPerWord] |= uint64_t{internal::CodeOf(spec)}
-                                                       << 16 * (i % internal::kCodesPerWord);
     Variant::Param param{.demand = kernel.params()[i].demand, .offset = kernel.params()[i].offset};
     if (spec.kind == ParamKind::kArray) {
       // Contiguous if and only if it was made for that, or demands it; 32-bit indices where it was made for those.

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "driver/status_macros.h"
+#include "launch/type_words.h"
 #include "slipway/graph.h"
 #include "slipway/typed_kernel.h"
 
@@ -126,16 +127,6 @@ absl::StatusOr<LaunchPlan> MakePlan(const Device& device, const std::string& nam
   return plan;
 }
 
-// The parameters' TypeCodes, four a word, and a 0 behind the last.
-std::vector<uint64_t> TypeWordsOf(const Signature& signature) {
-  std::vector<uint64_t> words(signature.size() / internal::kCodesPerWord + 1);
-  for (size_t i = 0; i < signature.size(); ++i) {
-    words[i / internal::kCodesPerWord] |= uint64_t{internal::CodeOf(signature[i])}
-                                          << 16 * (i % internal::kCodesPerWord);
-  }
-  return words;
-}
-
 ArraysDemand ArraysDemandOf(const std::vector<ParamPlan>& params, const Signature& signature) {
   // That an argument is an array of the right dtype and rank is known by its type; contiguity and constness are, too.
   constexpr Facts kByType = facts::kDTypeMask | facts::kRankMask | facts::kScalar | facts::kPointer | facts::kStruct |
@@ -252,7 +243,7 @@ absl::StatusOr<Kernel> Kernel::Make(const Device& device, CUfunction function, C
     state.params.push_back(param);
   }
   state.arrays_demand = ArraysDemandOf(state.params, signature);
-  state.type_words = TypeWordsOf(signature);
+  state.type_words = internal::TypeWordsOf(signature);
   return Kernel(std::move(made));
 }
 
