@@ -20,6 +20,14 @@
 
 namespace slipway::cpu {
 
+// How a thread fails, other than by a fault.
+enum CpuFailure : uint32_t {
+  kThreadTrapped = 1,  // It executed `trap`.
+  kDeadlock = 2,       // Threads of its block wait for others that never come.
+  kBadBarrier = 3,     // A barrier has a number past 15 or a number of threads that is no multiple of 32.
+  kNoMemory = 4,       // For the registers and local memory of a block.
+};
+
 // What translated code reads about a launch. One a launch, shared by every thread that runs its blocks; it and what it
 // points to must outlive them. The layout is known to the translator (translate/thread_context.cc).
 struct CpuLaunch {
@@ -27,7 +35,7 @@ struct CpuLaunch {
   uint32_t grid[3] = {1, 1, 1};       // Blocks.
   uint32_t block[3] = {1, 1, 1};      // Threads a block.
   uint32_t dynamic_shared_bytes = 0;
-  uint32_t trapped = 0;  // Becomes 1 if a thread executes `trap`; that range of blocks then ends at once.
+  uint32_t trapped = 0;  // Becomes a CpuFailure if a thread fails; that range of blocks then ends at once.
   uint64_t grid_id = 0;  // %gridid.
 };
 

@@ -43,12 +43,14 @@ void AddCase(Form& form, const std::string& text) {
     words.push_back(text.substr(at, end - at));
     at = end + 1;
   }
-  if (words.size() != form.in.size() + form.out.size()) {
+  const size_t given = form.in.size() - (form.warp ? 1 : 0);
+  if (words.size() != given + form.out.size()) {
     std::fprintf(stderr, "%s: a case of %zu words\n", form.form.c_str(), words.size());
     std::exit(2);
   }
   for (size_t i = 0; i < words.size(); ++i) {
-    if (i < form.in.size()) {
+    if (form.warp && i == given) form.inputs.push_back(words[i] != "-");
+    if (i < given) {
       form.inputs.push_back(std::stoull(words[i], nullptr, 16));
     } else {
       form.expected.push_back(words[i] == "-" || words[i] == "x" ? "" : words[i]);
@@ -62,6 +64,7 @@ Form MakeForm(const nlohmann::json& line) {
   for (const std::string name : line["in"]) form.in.push_back(MakeColumn(name));
   for (const std::string name : line["out"]) form.out.push_back(MakeColumn(name));
   form.warp = line["kind"] == "warp";
+  if (form.warp) form.in.push_back(MakeColumn("b32"));  // Whether the lane executes the instruction.
   if (line["kind"] == "dense") {
     const std::string results = line["results"];
     const size_t width = results.size() / 65536;
@@ -147,7 +150,9 @@ std::string Kernel(const Form& form, size_t index) {
     text += "ld.global.b" + std::to_string(form.in[i].bits) + " %a" + std::to_string(i) + ", [%in+" +
             std::to_string(8 * i) + "];\n";
   }
+  if (form.warp) text += "setp.eq.u32 %done, %a" + std::to_string(form.in.size() - 1) + ", 0;\n@%done bra WITHOUT;\n";
   text += form.body + "\n";
+  if (form.warp) text += "WITHOUT:\n";
   for (size_t i = 0; i < form.out.size(); ++i) {
     text += "st.global.b" + std::to_string(form.out[i].bits) + " [%out+" + std::to_string(8 * i) + "], %d" +
             std::to_string(i) + ";\n";

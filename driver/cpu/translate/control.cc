@@ -5,6 +5,7 @@
 #include "driver/cpu/translate/instructions.h"
 #include "driver/cpu/translate/launch_fields.h"
 #include "driver/cpu/translate/module_translator.h"
+#include "driver/cpu/translate/waits.h"
 
 namespace slipway::cpu {
 namespace {
@@ -204,18 +205,30 @@ std::vector<bool> RegistersAcrossBlocks(const ptx::Function& function) {
 
 }  // namespace
 
+void FindCarriedRegisters(Emitter& e) { e.carries = RegistersAcrossBlocks(e.function); }
+
 // Every label and every instruction after a jump begins a basic block; a guarded instruction gets one of its own.
 void EmitBody(Emitter& e) {
   llvm::Function* const function = e.b.GetInsertBlock()->getParent();
-  if (e.body_start != nullptr) e.carries = RegistersAcrossBlocks(e.function);
+  const std::vector<ptx::Instruction>& body = e.function.body;
+  const auto is_translated = [&](size_t i) {
+    return e.part == nullptr || i == body.size() || i == e.part->start || e.part->reached[i];
+  };
   std::map<size_t, llvm::BasicBlock*> starts;
   for (const auto& [name, index] : e.function.labels) {
+    if (!is_translated(index)) continue;
     llvm::BasicBlock*& block = starts[index];
     if (block == nullptr) block = llvm::BasicBlock::Create(e.b.getContext(), std::string(name), function);
     e.labels.emplace(name, block);
   }
-  const std::vector<ptx::Instruction>& body = e.function.body;
+  if (e.part != nullptr) {
+    llvm::BasicBlock*& start = starts[e.part->start];
+    if (start == nullptr) start = llvm::BasicBlock::Create(e.b.getContext(), "start", function);
+    e.b.CreateBr(start);
+    StartDeadBlock(e);
+  }
   for (size_t i = 0; i <= body.size() && !e.failed(); ++i) {
+    if (!is_translated(i)) continue;
     if (const auto start = starts.find(i); start != starts.end()) {
       e.b.CreateBr(start->second);
       e.b.SetInsertPoint(start->second);
@@ -223,13 +236,15 @@ void EmitBody(Emitter& e) {
     if (i == body.size()) break;
     const ptx::Instruction& instruction = body[i];
     e.Begin(instruction);
-    const InstructionRow* const row = FindInstruction(instruction.opcode);
-    if (row == nullptr) {
+    const bool waits = e.part != nullptr && IsWait(instruction);
+    const InstructionRow* const row = waits ? nullptr : FindInstruction(instruction.opcode);
+    if (row == nullptr && !waits) {
       e.Unsupported("the CPU device does not have this instruction");
       break;
     }
+    const auto emit = [&] { waits ? e.part->at_wait(i) : row->emit(e); };
     if (instruction.guard < 0) {
-      row->emit(e);
+      emit();
       continue;
     }
     Operand guard;
@@ -240,7 +255,7 @@ void EmitBody(Emitter& e) {
     llvm::BasicBlock* const next = llvm::BasicBlock::Create(e.b.getContext(), "next", function);
     e.b.CreateCondBr(e.ReadPredicate(guard), guarded, next);
     e.b.SetInsertPoint(guarded);
-    row->emit(e);
+    emit();
     e.b.CreateBr(next);
     e.b.SetInsertPoint(next);
   }

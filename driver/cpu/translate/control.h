@@ -6,7 +6,10 @@
 
 namespace slipway::cpu {
 
-// Translates e.function's body from the builder's insertion point on; every path ends in a branch to e.returned,
+// Finds out which registers of a kernel may be read before a thread has written them (e.carries).
+void FindCarriedRegisters(Emitter& e);
+
+// Translates e.function's body, or e.part of it, from the builder's insertion point on; every path ends in a branch to e.returned,
 // e.exited or e.trapped. Errors are in e.status().
 void EmitBody(Emitter& e);
 

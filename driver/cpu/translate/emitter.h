@@ -6,6 +6,7 @@
 #ifndef SLIPWAY_DRIVER_CPU_TRANSLATE_EMITTER_H_
 #define SLIPWAY_DRIVER_CPU_TRANSLATE_EMITTER_H_
 
+#include <functional>
 #include <initializer_list>
 #include <map>
 #include <string_view>
@@ -34,6 +35,16 @@ struct ThreadContext {
   Value* block[3] = {};
   Value* block_size[3] = {};
   Value* grid_size[3] = {};
+  // The thread's number in its block and in its warp, where they are known; else they are computed.
+  Value* linear = nullptr;
+  Value* lane = nullptr;
+};
+
+// A part of a function's body: what can be reached from an instruction without going through a wait.
+struct BodyPart {
+  size_t start = 0;
+  std::vector<bool> reached;            // By instruction.
+  std::function<void(size_t)> at_wait;  // Emits what happens where body[i] waits.
 };
 
 class Emitter {
@@ -50,6 +61,7 @@ class Emitter {
   llvm::BasicBlock* exited = nullptr;      // and `exit`,
   llvm::BasicBlock* trapped = nullptr;     // and `trap`.
   llvm::BasicBlock* body_start = nullptr;  // Where a kernel's thread begins; null in a device function.
+  const BodyPart* part = nullptr;          // What is translated; null: all of it.
   std::vector<bool> carries;  // Of a kernel's registers: whether one may be read before a thread writes it.
   std::map<std::string_view, llvm::BasicBlock*> labels;
   std::vector<Value*>

@@ -2,28 +2,21 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <deque>
+#include <set>
 
 #include "driver/cpu/limits.h"
 #include "driver/cpu/translate/control.h"
 #include "driver/cpu/translate/emitter.h"
+#include "driver/cpu/translate/flatten.h"
+#include "driver/cpu/translate/frame.h"
 #include "driver/cpu/translate/launch_fields.h"
-#include "driver/cpu/translate/thread_loop.h"
+#include "driver/cpu/translate/region_frame.h"
 #include "driver/status_macros.h"
-#include "llvm/IR/MDBuilder.h"
 #include "llvm/Support/Alignment.h"
 
 namespace slipway::cpu {
 namespace {
-
-constexpr uint32_t kMaxThreads = 1024;
-constexpr uint32_t kMaxParameterAlign = 16;
-
-// What all translated code has. Frames touch each of their pages in order: one that is larger than a guard page cannot
-// step over it into what lies behind the stack.
-void SetAttributes(llvm::Function* function) {
-  function->addFnAttr(llvm::Attribute::NoUnwind);
-  function->addFnAttr("probe-stack", "inline-asm");
-}
 
 // The loops around a kernel's body: blocks of the range, then threads z, y and x; x innermost, where it can vectorise.
 class KernelFrame {
@@ -39,17 +32,7 @@ class KernelFrame {
     ThreadContext& thread = e_.thread;
     thread.launch = function_->getArg(0);
     thread.shared = function_->getArg(3);
-    static constexpr size_t kBlock = offsetof(CpuLaunch, block);
-    static constexpr size_t kGrid = offsetof(CpuLaunch, grid);
-    const uint32_t most[3] = {kMaxThreads, kMaxThreads, 64};
-    llvm::MDBuilder metadata(b_.getContext());
-    for (int i = 0; i < 3; ++i) {
-      llvm::LoadInst* size = LoadLaunchField(b_, thread.launch, kBlock + 4 * i, b_.getInt32Ty());
-      size->setMetadata(llvm::LLVMContext::MD_range,
-                        metadata.createRange(llvm::APInt(32, 1), llvm::APInt(32, most[i] + 1)));
-      thread.block_size[i] = size;
-      thread.grid_size[i] = LoadLaunchField(b_, thread.launch, kGrid + 4 * i, b_.getInt32Ty());
-    }
+    ReadLaunchDimensions(b_, thread);
     for (size_t i = 0; i < e_.function.params.size(); ++i) {
       e_.storage[e_.function.params[i]] =
           b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), function_->getArg(4), offsets[i]);
@@ -72,7 +55,8 @@ class KernelFrame {
     e_.trapped = end;
     e_.body_start = loops[0].header;
     e_.carry = e_.EntryAlloca(b_.getInt1Ty(), 0);
-    EmitBody(e_);
+    FindCarriedRegisters(e_);
+    EmitBody(e_);  // Threads without waits are independent, in every dimension.
     for (int axis = 0; axis < 3; ++axis) CloseLoop(loops[axis], axis);
     Value* const next = b_.CreateAdd(index, b_.getInt64(1), "", true);
     index->addIncoming(next, b_.GetInsertBlock());
@@ -113,22 +97,10 @@ class KernelFrame {
     loop.index->addIncoming(next, loop.latch);
     llvm::BasicBlock* const done = Block("threads_done");
     llvm::BranchInst* branch = b_.CreateCondBr(b_.CreateICmpULT(next, e_.thread.block_size[axis]), loop.header, done);
-    branch->setMetadata(llvm::LLVMContext::MD_loop, LoopMetadata(axis));
+    branch->setMetadata(
+        llvm::LLVMContext::MD_loop,
+        ThreadLoopMetadata(e_.module, b_.getContext(), axis == 0 ? ThreadAxis::kX : ThreadAxis::kOther));
     b_.SetInsertPoint(done);
-  }
-
-  // Threads without barriers are independent, in every dimension.
-  llvm::MDNode* LoopMetadata(int axis) {
-    llvm::LLVMContext& context = b_.getContext();
-    std::vector<llvm::Metadata*> parts = {nullptr};
-    if (e_.module.access_group != nullptr) {
-      parts.push_back(llvm::MDNode::get(
-          context, {llvm::MDString::get(context, "llvm.loop.parallel_accesses"), e_.module.access_group}));
-    }
-    if (axis == 0) parts.push_back(llvm::MDNode::get(context, llvm::MDString::get(context, kThreadLoopMark)));
-    llvm::MDNode* const id = llvm::MDNode::getDistinct(context, parts);
-    id->replaceOperandWith(0, id);
-    return id;
   }
 
   Emitter& e_;
@@ -160,14 +132,15 @@ class Translator {
       }
       if (known == nullptr || function.has_body) known = &function;
     }
+    waiting_ = FunctionsThatWait(module_.functions);
     for (const ptx::Function& function : source_.functions) {
-      if (function.has_body && !function.is_kernel) DeclareDevice(function);
+      if (function.has_body && !function.is_kernel && !waiting_.contains(&function)) DeclareDevice(function);
     }
     for (const ptx::Function& function : source_.functions) {
       if (!function.has_body) continue;
       if (function.is_kernel) {
         SLIPWAY_RETURN_IF_ERROR(TranslateKernel(function, kernels));
-      } else {
+      } else if (!waiting_.contains(&function)) {  // Those that wait are part of the kernels that call them.
         SLIPWAY_RETURN_IF_ERROR(TranslateDevice(function));
       }
     }
@@ -257,36 +230,59 @@ class Translator {
     if (uses_dynamic_) kernel.shared_bytes = llvm::alignTo(kernel.shared_bytes, 16);
     llvm::Type* const ptr = builder_.getPtrTy();
     llvm::Type* const i64 = builder_.getInt64Ty();
-    // The body takes the parameters as an argument: attributes then say that nobody writes them and that they may be
-    // read at any time, so that every read moves out of the loops.
-    llvm::Function* const body =
-        llvm::Function::Create(llvm::FunctionType::get(builder_.getVoidTy(), {ptr, i64, i64, ptr, ptr}, false),
-                               llvm::Function::InternalLinkage, "body." + std::to_string(kernels->size()), target_);
-    body->addFnAttr(llvm::Attribute::NoInline);
-    SetAttributes(body);
-    body->addParamAttr(0, llvm::Attribute::NoAlias);
-    body->addDereferenceableParamAttr(0, sizeof(CpuLaunch));
-    body->addParamAttr(4, llvm::Attribute::NoAlias);
-    body->addParamAttr(4, llvm::Attribute::ReadOnly);
-    body->addDereferenceableParamAttr(4, std::max<size_t>(kernel.params_bytes, 1));
-    body->addParamAttr(4, llvm::Attribute::getWithAlignment(target_.getContext(), llvm::Align(kMaxParameterAlign)));
-
-    Emitter e(builder_, module_, source);
-    KernelFrame frame(e, body);
-    for (const CpuParameter& parameter : kernel.params) frame.offsets.push_back(parameter.offset);
-    frame.Emit();
-    SLIPWAY_RETURN_IF_ERROR(e.status());
-
+    std::vector<uint64_t> offsets;
+    for (const CpuParameter& parameter : kernel.params) offsets.push_back(parameter.offset);
+    const std::string symbol = KernelSymbol(kernels->size());
     llvm::Function* const run =
         llvm::Function::Create(llvm::FunctionType::get(builder_.getVoidTy(), {ptr, i64, i64, ptr}, false),
-                               llvm::Function::ExternalLinkage, KernelSymbol(kernels->size()), target_);
-    SetAttributes(run);
+                               llvm::Function::ExternalLinkage, symbol, target_);
+    SetTranslatedAttributes(run);
+    if (waiting_.contains(&source)) {
+      SLIPWAY_RETURN_IF_ERROR(TranslateRegions(source, offsets, kernel.params_bytes, symbol, run));
+    } else {
+      SLIPWAY_RETURN_IF_ERROR(TranslateThreadLoops(source, std::move(offsets), kernel.params_bytes, symbol, run));
+    }
+    kernels->push_back(std::move(kernel));
+    return absl::OkStatus();
+  }
+
+  // Threads that never wait for each other: loops over them.
+  absl::Status TranslateThreadLoops(const ptx::Function& source, std::vector<uint64_t> offsets, uint64_t params_bytes,
+                                    const std::string& symbol, llvm::Function* run) {
+    llvm::Type* const ptr = builder_.getPtrTy();
+    llvm::Type* const i64 = builder_.getInt64Ty();
+    // The body takes the parameters as an argument, for the sake of that argument's attributes.
+    llvm::Function* const body =
+        llvm::Function::Create(llvm::FunctionType::get(builder_.getVoidTy(), {ptr, i64, i64, ptr, ptr}, false),
+                               llvm::Function::InternalLinkage, symbol + ".body", target_);
+    body->addFnAttr(llvm::Attribute::NoInline);
+    SetTranslatedAttributes(body);
+    body->addParamAttr(0, llvm::Attribute::NoAlias);
+    body->addDereferenceableParamAttr(0, sizeof(CpuLaunch));
+    SetParamsAttributes(body, 4, params_bytes);
+    Emitter e(builder_, module_, source);
+    KernelFrame frame(e, body);
+    frame.offsets = std::move(offsets);
+    frame.Emit();
+    SLIPWAY_RETURN_IF_ERROR(e.status());
     builder_.SetInsertPoint(llvm::BasicBlock::Create(target_.getContext(), "entry", run));
     Value* const params = builder_.CreateLoad(ptr, LaunchField(builder_, run->getArg(0), offsetof(CpuLaunch, params)));
     builder_.CreateCall(body, {run->getArg(0), run->getArg(1), run->getArg(2), run->getArg(3), params});
     builder_.CreateRetVoid();
-    kernels->push_back(std::move(kernel));
     return absl::OkStatus();
+  }
+
+  // Threads that do.
+  absl::Status TranslateRegions(const ptx::Function& source, const std::vector<uint64_t>& offsets,
+                                uint64_t params_bytes, const std::string& symbol, llvm::Function* run) {
+    SLIPWAY_ASSIGN_OR_RETURN(const FlatKernel flat, Flatten(source, module_.functions, waiting_, &names_));
+    for (size_t i = 0; i < flat.origins.size(); ++i) {
+      const auto shared = module_.function_shared.find(flat.origins[i]);
+      if (shared != module_.function_shared.end()) {
+        module_.function_shared[&flat.function.variables[i]] = shared->second;
+      }
+    }
+    return EmitRegions(builder_, module_, flat.function, offsets, params_bytes, symbol, run);
   }
 
   void KernelLayout(const ptx::Function& source, CpuKernel* kernel) {
@@ -320,7 +316,7 @@ class Translator {
     llvm::Function* const function =
         llvm::Function::Create(llvm::FunctionType::get(builder_.getInt1Ty(), types, false),
                                llvm::Function::InternalLinkage, "device." + std::string(source.name), target_);
-    SetAttributes(function);
+    SetTranslatedAttributes(function);
     module_.device_functions[source.name] = function;
   }
 
@@ -385,6 +381,8 @@ class Translator {
   uint64_t most_shared_ = 0;
   uint64_t stack_bytes_ = 0;
   bool uses_dynamic_ = false;
+  std::set<const ptx::Function*> waiting_;
+  std::deque<std::string> names_;  // Of labels that flattening makes.
   std::map<const ptx::Function*, uint64_t> function_end_;
 };
 

@@ -12,10 +12,14 @@ namespace {
 // The thread's number in its block, x fastest.
 Value* LinearThread(Emitter& e) {
   const ThreadContext& t = e.thread;
+  if (t.linear != nullptr) return t.linear;
   Value* yz = e.b.CreateAdd(t.thread[1], e.b.CreateMul(t.thread[2], t.block_size[1]));
   return e.b.CreateAdd(t.thread[0], e.b.CreateMul(yz, t.block_size[0]));
 }
-Value* Lane(Emitter& e) { return e.b.CreateAnd(LinearThread(e), 31); }
+Value* Lane(Emitter& e) {
+  if (e.thread.lane != nullptr) return e.thread.lane;
+  return e.b.CreateAnd(LinearThread(e), 31);
+}
 Value* LaneBit(Emitter& e) { return e.b.CreateShl(e.Int(32, 1), Lane(e)); }
 
 struct Row {

@@ -1,0 +1,390 @@
+// The scheduler of kernels in regions: one block at a time, its warps in turn, each until it has to wait for another.
+//
+// Faults and traps leave run_warps by a long jump or an early return, so nothing here owns anything: what it works in
+// belongs to the thread.
+#include <sched.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cstring>
+#include <utility>
+
+#include "driver/cpu/warp.h"
+
+namespace slipway::cpu {
+namespace {
+
+// Address space of this thread, kept until the thread ends; pages cost nothing until they are touched.
+class Mapping {
+ public:
+  Mapping() = default;
+  Mapping(const Mapping&) = delete;
+  Mapping& operator=(const Mapping&) = delete;
+  ~Mapping() { Reset(); }
+
+  // At least `bytes`; null if there is no memory. What was there before is lost if it has to grow.
+  std::byte* Reserve(size_t bytes) {
+    if (bytes <= bytes_) return data_;
+    Reset();
+    void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) return nullptr;
+    bytes_ = bytes;
+    return data_ = static_cast<std::byte*>(memory);
+  }
+
+ private:
+  void Reset() {
+    if (data_ != nullptr) munmap(data_, bytes_);
+    data_ = nullptr;
+    bytes_ = 0;
+  }
+  std::byte* data_ = nullptr;
+  size_t bytes_ = 0;
+};
+
+struct Scratch {
+  Mapping warps;
+  Mapping local;
+  // What the warps have been set up for.
+  uint32_t block[3] = {};
+  size_t stride = 0;
+  uint64_t local_bytes = 0;
+};
+thread_local Scratch scratch;
+
+// A barrier of the block, in one of its phases.
+struct Barrier {
+  uint32_t expected = 0;    // Threads; 0: all that have not ended.
+  uint32_t arrived = 0;     // Threads, those that wait included.
+  uint32_t waiting = 0;     // Threads.
+  uint32_t voters = 0;      // Threads whose predicate counts,
+  uint32_t population = 0;  // and those of them whose predicate holds.
+};
+
+struct Block {
+  const CpuRegions& regions;
+  CpuLaunch& launch;
+  std::byte* shared;
+  std::byte* warps;
+  size_t stride;
+  uint32_t warp_count;
+  uint32_t alive = 0;             // Threads that have not ended.
+  uint32_t failure = 0;           // As in CpuLaunch::trapped.
+  uint32_t waiting_barriers = 0;  // Bit i: somebody waits at barrier i.
+  Barrier barriers[kBarriers] = {};
+
+  Warp& warp(uint32_t i) { return *reinterpret_cast<Warp*>(warps + i * stride); }
+  const CpuWait& wait(uint32_t i) const { return regions.waits[i]; }
+};
+
+uint32_t Count(uint32_t lanes) { return static_cast<uint32_t>(std::popcount(lanes)); }
+uint32_t First(uint32_t lanes) { return static_cast<uint32_t>(std::countr_zero(lanes)); }
+
+// Those of `lanes` whose entry is that of the first of them.
+uint32_t SameAsFirst(const uint32_t (&entries)[kLanes], uint32_t lanes) {
+  const uint32_t value = entries[First(lanes)];
+  uint32_t differ = 0;
+  for (uint32_t lane = 0; lane < kLanes; ++lane) differ |= static_cast<uint32_t>(entries[lane] != value) << lane;
+  return lanes & ~differ;
+}
+
+// --- Barriers of the block
+
+// Lets the threads at a barrier go on if all that it waits for are there.
+void Release(Block& block, uint32_t number) {
+  Barrier& barrier = block.barriers[number];
+  const uint32_t wanted = barrier.expected == 0 ? block.alive : barrier.expected;
+  if (barrier.arrived < wanted) return;
+  for (uint32_t i = 0; i < block.warp_count; ++i) {
+    Warp& warp = block.warp(i);
+    const uint32_t lanes = std::exchange(warp.waiting[number], 0);
+    warp.ready |= lanes;
+    if (barrier.voters == 0) continue;
+    for (uint32_t left = lanes; left != 0; left &= left - 1) {
+      const uint32_t lane = First(left);
+      const Mode mode = block.wait(warp.together == kSeeLanes ? warp.at[lane] : warp.together).mode;
+      warp.result[lane] = mode == Mode::kAnd  ? barrier.population == barrier.voters
+                          : mode == Mode::kOr ? barrier.population != 0
+                                              : barrier.population;
+    }
+  }
+  barrier = {};
+  block.waiting_barriers &= ~(1U << number);
+}
+
+// Lanes, all at wait `at`, come to a barrier.
+void ArriveAt(Block& block, Warp& warp, uint32_t lanes, uint32_t number, uint32_t threads, const CpuWait& wait) {
+  if (number >= kBarriers || threads % kLanes != 0) {
+    block.failure = kBadBarrier;
+    return;
+  }
+  Barrier& barrier = block.barriers[number];
+  barrier.expected = threads;
+  // Where threads are counted, they are counted by whole warps.
+  barrier.arrived += threads != 0 && lanes == warp.alive ? kLanes : Count(lanes);
+  if (wait.mode != Mode::kNone) {
+    barrier.voters += Count(lanes);
+    for (uint32_t left = lanes; left != 0; left &= left - 1) barrier.population += warp.c[First(left)] & 1;
+  }
+  if (wait.kind == Wait::kBarrierArrive) {
+    warp.ready |= lanes;
+  } else {
+    warp.waiting[number] |= lanes;
+    barrier.waiting += Count(lanes);
+    block.waiting_barriers |= 1U << number;
+  }
+  Release(block, number);
+}
+
+void ArriveAtBarrier(Block& block, Warp& warp, uint32_t lanes, const CpuWait& wait) {
+  if (wait.is_whole) return ArriveAt(block, warp, lanes, 0, 0, wait);
+  while (lanes != 0) {  // Lanes may name different barriers.
+    const uint32_t first = First(lanes);
+    uint32_t same = 0;
+    for (uint32_t left = lanes; left != 0; left &= left - 1) {
+      const uint32_t lane = First(left);
+      same |= static_cast<uint32_t>(warp.a[lane] == warp.a[first] && warp.b[lane] == warp.b[first]) << lane;
+    }
+    const uint64_t number = std::min<uint64_t>(warp.a[first], kBarriers);
+    ArriveAt(block, warp, same, static_cast<uint32_t>(number), warp.b[first], wait);
+    lanes &= ~same;
+  }
+}
+
+void End(Block& block, Warp& warp, uint32_t lanes) {
+  warp.alive &= ~lanes;
+  block.alive -= Count(lanes);
+  // A barrier does not wait for threads that have ended.
+  for (uint32_t left = block.waiting_barriers; left != 0; left &= left - 1) Release(block, First(left));
+}
+
+// --- Operations of a warp
+
+bool SameOperation(const CpuWait& x, const CpuWait& y) {
+  return x.kind == y.kind && x.mode == y.mode && x.is_signed == y.is_signed && x.converged == y.converged;
+}
+
+void Perform(Warp& warp, uint32_t lanes, const CpuWait& wait) {
+  RunWarpOperation(wait, warp, lanes);
+  warp.pending &= ~lanes;
+  warp.ready |= lanes;
+}
+
+// All lanes that are left stand at one wait.
+void PerformTogether(Block& block, Warp& warp) {
+  const CpuWait& wait = block.wait(warp.together);
+  if (wait.is_whole || wait.converged) return Perform(warp, warp.pending, wait);
+  while (warp.pending != 0) {  // Each mask names a group, and every group is here.
+    const uint32_t first = First(warp.pending);
+    Perform(warp, (SameAsFirst(warp.mask, warp.pending) & warp.mask[first]) | 1U << first, wait);
+  }
+}
+
+uint32_t MaskOf(const CpuWait& wait, const Warp& warp, uint32_t lane) {
+  return wait.is_whole ? kAllLanes : warp.mask[lane];
+}
+
+// Performs what all lanes named by a mask have come to, wherever in the program each of them stands.
+void PerformComplete(Block& block, Warp& warp) {
+  for (uint32_t left = warp.pending; left != 0;) {
+    const uint32_t first = First(left);
+    const CpuWait& wait = block.wait(warp.at[first]);
+    const uint32_t mask = MaskOf(wait, warp, first);
+    uint32_t here = 0;
+    for (uint32_t others = left; others != 0; others &= others - 1) {
+      const uint32_t lane = First(others);
+      const CpuWait& other = block.wait(warp.at[lane]);
+      here |= static_cast<uint32_t>(SameOperation(wait, other) && MaskOf(other, warp, lane) == mask) << lane;
+    }
+    left &= ~here;
+    if (wait.converged || (mask & warp.alive & ~here) != 0) continue;
+    Perform(warp, here, wait);
+  }
+}
+
+// Those that are at one place, with nobody of the warp left that could join them: an operation without a mask.
+bool PerformConverged(Block& block, Warp& warp) {
+  for (uint32_t left = warp.pending; left != 0;) {
+    const uint32_t same = SameAsFirst(warp.at, left);
+    const CpuWait& wait = block.wait(warp.at[First(left)]);
+    left &= ~same;
+    if (!wait.converged) continue;
+    Perform(warp, same, wait);
+    return true;
+  }
+  return false;
+}
+
+// --- Running
+
+void Arrive(Block& block, Warp& warp, uint32_t lanes, uint32_t at) {
+  const CpuWait& wait = block.wait(at);
+  switch (wait.kind) {
+    case Wait::kYield:
+      warp.yielded |= lanes;
+      return;
+    case Wait::kBarrier:
+    case Wait::kBarrierArrive:
+      return ArriveAtBarrier(block, warp, lanes, wait);
+    default:
+      warp.pending |= lanes;
+      return;
+  }
+}
+
+// Lanes come out of a region.
+void Note(Block& block, Warp& warp, uint32_t lanes, uint32_t next) {
+  if (next == kSeeLanes && SameAsFirst(warp.at, lanes) == lanes) {
+    next = warp.at[First(lanes)];
+  } else if (next != kSeeLanes && lanes != warp.alive) {
+    for (uint32_t left = lanes; left != 0; left &= left - 1) warp.at[First(left)] = next;
+  }
+  if (next == kEnded) {
+    End(block, warp, lanes);
+    if (warp.pending != 0) PerformComplete(block, warp);  // What others wait for may have been these.
+    return;
+  }
+  if (lanes == warp.alive && next != kSeeLanes) {
+    warp.together = next;
+    Arrive(block, warp, lanes, next);
+    if (warp.pending != 0) PerformTogether(block, warp);
+    return;
+  }
+  warp.together = kSeeLanes;
+  while (lanes != 0) {
+    const uint32_t same = SameAsFirst(warp.at, lanes);
+    const uint32_t at = warp.at[First(lanes)];
+    lanes &= ~same;
+    if (at == kEnded) {
+      End(block, warp, same);
+    } else {
+      Arrive(block, warp, same, at);
+    }
+  }
+  PerformComplete(block, warp);
+}
+
+// Runs a warp until none of its lanes can go on by itself.
+void RunWarp(Block& block, Warp& warp) {
+  do {
+    while (warp.ready != 0) {
+      uint32_t lanes = warp.ready, at = warp.together;
+      if (at == kSeeLanes) {  // Those that are furthest behind go first, so that the others wait for them.
+        at = UINT32_MAX;
+        for (uint32_t left = warp.ready; left != 0; left &= left - 1) at = std::min(at, warp.at[First(left)]);
+        lanes = 0;
+        for (uint32_t left = warp.ready; left != 0; left &= left - 1) {
+          const uint32_t lane = First(left);
+          lanes |= static_cast<uint32_t>(warp.at[lane] == at) << lane;
+        }
+      }
+      if (lanes != warp.alive && warp.together != kSeeLanes) {
+        for (uint32_t left = warp.alive; left != 0; left &= left - 1) warp.at[First(left)] = at;
+        warp.together = kSeeLanes;
+      }
+      warp.ready &= ~lanes;
+      const CpuWait& wait = block.wait(at);
+      const CpuRegion region = warp.is_row && lanes == kAllLanes ? wait.full : wait.some;
+      const uint32_t next = region(&block.launch, block.shared, block.launch.params, &warp, lanes);
+      if (next == kTrapped) block.failure = kThreadTrapped;
+      if (next != kTrapped) Note(block, warp, lanes, next);
+      if (block.failure != 0) return;
+    }
+  } while (warp.together == kSeeLanes && warp.pending != 0 && PerformConverged(block, warp));
+}
+
+// Whether somebody goes on who let others go first.
+bool ResumeYielded(Block& block) {
+  bool resumed = false;
+  for (uint32_t i = 0; i < block.warp_count; ++i) {
+    Warp& warp = block.warp(i);
+    resumed |= warp.yielded != 0;
+    warp.ready |= std::exchange(warp.yielded, 0);
+  }
+  // They wait for what other blocks do, perhaps, which are in the hands of other threads.
+  if (resumed) sched_yield();
+  return resumed;
+}
+
+void RunBlock(Block& block) {
+  while (block.alive != 0) {
+    bool ran = false;
+    for (uint32_t i = 0; i < block.warp_count; ++i) {
+      Warp& warp = block.warp(i);
+      if (warp.ready == 0) continue;
+      ran = true;
+      RunWarp(block, warp);
+      if (block.failure != 0) return;
+    }
+    if (ran || ResumeYielded(block)) continue;
+    block.failure = kDeadlock;
+    return;
+  }
+}
+
+// What the warps of every block of a launch have in common.
+void SetUp(const uint32_t (&size)[3], std::byte* warps, size_t stride, uint32_t warp_count, std::byte* local,
+           uint64_t local_bytes) {
+  const uint32_t threads = size[0] * size[1] * size[2];
+  for (uint32_t i = 0; i < warp_count; ++i) {
+    Warp& warp = *reinterpret_cast<Warp*>(warps + i * stride);
+    std::memset(static_cast<void*>(&warp), 0, sizeof(Warp));
+    warp.first = i * kLanes;
+    warp.local = local + uint64_t{i} * kLanes * local_bytes;
+    const uint32_t lanes = std::min(kLanes, threads - warp.first);
+    warp.exists = lanes == kLanes ? kAllLanes : (1U << lanes) - 1;
+    for (uint32_t lane = 0; lane < lanes; ++lane) {
+      const uint32_t thread = warp.first + lane;
+      warp.tid[0][lane] = thread % size[0];
+      warp.tid[1][lane] = thread / size[0] % size[1];
+      warp.tid[2][lane] = thread / size[0] / size[1];
+    }
+    warp.is_row = lanes == kLanes && warp.tid[0][0] + kLanes <= size[0];
+  }
+}
+
+}  // namespace
+
+extern "C" void slipway_cpu_run_warps(CpuLaunch* launch, uint64_t first, uint64_t last, std::byte* shared,
+                                      const CpuRegions* regions) {
+  const uint32_t(&size)[3] = launch->block;
+  const uint32_t threads = size[0] * size[1] * size[2];
+  const uint32_t warp_count = (threads + kLanes - 1) / kLanes;
+  const size_t stride = sizeof(Warp) + (regions->slot_bytes + alignof(Warp) - 1) / alignof(Warp) * alignof(Warp);
+  Scratch& own = scratch;
+  std::byte* const warps = own.warps.Reserve(warp_count * stride);
+  std::byte* const local = own.local.Reserve(warp_count * kLanes * regions->local_bytes);
+  if (warps == nullptr || (local == nullptr && regions->local_bytes != 0)) {
+    std::atomic_ref(launch->trapped).store(kNoMemory, std::memory_order_relaxed);
+    return;
+  }
+  if (!std::equal(size, size + 3, own.block) || own.stride != stride || own.local_bytes != regions->local_bytes) {
+    SetUp(size, warps, stride, warp_count, local, regions->local_bytes);
+    std::copy(size, size + 3, own.block);
+    own.stride = stride;
+    own.local_bytes = regions->local_bytes;
+  }
+  for (uint64_t index = first; index < last; ++index) {
+    Block block{*regions, *launch, shared, warps, stride, warp_count};
+    block.alive = threads;
+    const uint64_t row = index / launch->grid[0];
+    for (uint32_t i = 0; i < warp_count; ++i) {
+      Warp& warp = block.warp(i);
+      warp.block[0] = static_cast<uint32_t>(index % launch->grid[0]);
+      warp.block[1] = static_cast<uint32_t>(row % launch->grid[1]);
+      warp.block[2] = static_cast<uint32_t>(row / launch->grid[1]);
+      warp.ready = warp.alive = warp.exists;
+      warp.together = 0;
+      warp.yielded = warp.pending = 0;
+      std::fill(std::begin(warp.waiting), std::end(warp.waiting), 0);
+    }
+    RunBlock(block);
+    if (block.failure == 0) continue;
+    std::atomic_ref(launch->trapped).store(block.failure, std::memory_order_relaxed);
+    return;
+  }
+}
+
+}  // namespace slipway::cpu
