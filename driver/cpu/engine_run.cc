@@ -31,9 +31,22 @@ void Fill(std::byte* to, uint32_t value, uint32_t width, size_t count) {
 
 // Once for a context, because every later call fails, too.
 void LogFault(const Op& op, const Fault& fault, uint64_t first, uint64_t last) {
-  std::string what = fault.result == CUDA_ERROR_ILLEGAL_ADDRESS
-                         ? absl::StrCat("illegal access at 0x", absl::Hex(fault.address))
-                         : std::string("a trap or an illegal instruction");
+  std::string what;
+  switch (std::atomic_ref(const_cast<uint32_t&>(op.launch.trapped)).load(std::memory_order_relaxed)) {
+    case kDeadlock:
+      what =
+          "threads of a block wait for others that have ended or wait themselves, at a barrier or in a warp operation";
+      break;
+    case kBadBarrier:
+      what = "a barrier with a number past 15, or for a number of threads that is no multiple of 32";
+      break;
+    case kNoMemory:
+      what = "no memory for the registers and the local memory of a block";
+      break;
+    default:
+      what = fault.result == CUDA_ERROR_ILLEGAL_ADDRESS ? absl::StrCat("illegal access at 0x", absl::Hex(fault.address))
+                                                        : std::string("a trap or an illegal instruction");
+  }
   LogWarning(absl::StrCat("cpu device: ", what, " in kernel ", op.function->kernel->name, ", blocks ", first, " to ",
                           last - 1, "; every later call on its context fails"));
 }
