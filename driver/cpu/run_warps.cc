@@ -79,7 +79,9 @@ struct Block {
   const CpuWait& wait(uint32_t i) const { return regions.waits[i]; }
 };
 
-uint32_t Count(uint32_t lanes) { return static_cast<uint32_t>(std::popcount(lanes)); }
+uint32_t Count(uint32_t lanes) {
+  return lanes == kAllLanes ? kLanes : static_cast<uint32_t>(std::popcount(lanes));  // A call, on the oldest x86-64.
+}
 uint32_t First(uint32_t lanes) { return static_cast<uint32_t>(std::countr_zero(lanes)); }
 
 // Those of `lanes` whose entry is that of the first of them.
@@ -147,8 +149,8 @@ void ArriveAtBarrier(Block& block, Warp& warp, uint32_t lanes, const CpuWait& wa
       const uint32_t lane = First(left);
       same |= static_cast<uint32_t>(warp.a[lane] == warp.a[first] && warp.b[lane] == warp.b[first]) << lane;
     }
-    const uint64_t number = std::min<uint64_t>(warp.a[first], kBarriers);
-    ArriveAt(block, warp, same, static_cast<uint32_t>(number), warp.b[first], wait);
+    const uint32_t number = std::min(warp.a[first], kBarriers);
+    ArriveAt(block, warp, same, number, warp.b[first], wait);
     lanes &= ~same;
   }
 }
@@ -161,6 +163,19 @@ void End(Block& block, Warp& warp, uint32_t lanes) {
 }
 
 // --- Operations of a warp
+
+// Whether the region behind a wait runs as a whole for these lanes.
+inline bool RunsInFull(const CpuWait& wait, Warp& warp, uint32_t lanes) {
+  if (lanes != kAllLanes || !warp.is_row) return false;
+  if (!warp.parted) return true;
+  // They have been apart: what would be the same in all of them may come from different turns of a loop.
+  for (uint64_t i = 0; i < wait.uniform_count; ++i) {
+    const CpuSlot& slot = wait.uniform[i];
+    const std::byte* const entries = warp.slots() + slot.offset;
+    if (std::memcmp(entries, entries + slot.bytes, size_t{slot.bytes} * (kLanes - 1)) != 0) return false;
+  }
+  return true;
+}
 
 bool SameOperation(const CpuWait& x, const CpuWait& y) {
   return x.kind == y.kind && x.mode == y.mode && x.is_signed == y.is_signed && x.converged == y.converged;
@@ -175,6 +190,10 @@ void Perform(Warp& warp, uint32_t lanes, const CpuWait& wait) {
 // All lanes that are left stand at one wait.
 void PerformTogether(Block& block, Warp& warp) {
   const CpuWait& wait = block.wait(warp.together);
+  if (wait.in_full && RunsInFull(wait, warp, warp.pending)) {
+    warp.ready = std::exchange(warp.pending, 0);
+    return;
+  }
   if (wait.is_whole || wait.converged) return Perform(warp, warp.pending, wait);
   while (warp.pending != 0) {  // Each mask names a group, and every group is here.
     const uint32_t first = First(warp.pending);
@@ -253,6 +272,7 @@ void Note(Block& block, Warp& warp, uint32_t lanes, uint32_t next) {
     return;
   }
   warp.together = kSeeLanes;
+  warp.parted = true;
   while (lanes != 0) {
     const uint32_t same = SameAsFirst(warp.at, lanes);
     const uint32_t at = warp.at[First(lanes)];
@@ -264,6 +284,14 @@ void Note(Block& block, Warp& warp, uint32_t lanes, uint32_t next) {
     }
   }
   PerformComplete(block, warp);
+}
+
+// Runs all lanes of a warp from wait to wait, as long as what they wait for is done by the next region itself.
+uint32_t RunWhole(Block& block, Warp& warp, uint32_t at) {
+  for (;;) {
+    at = block.wait(at).full(&block.launch, block.shared, block.launch.params, &warp, kAllLanes);
+    if (at >= block.regions.count || !block.wait(at).in_full || warp.parted) return at;
+  }
 }
 
 // Runs a warp until none of its lanes can go on by itself.
@@ -283,11 +311,13 @@ void RunWarp(Block& block, Warp& warp) {
       if (lanes != warp.alive && warp.together != kSeeLanes) {
         for (uint32_t left = warp.alive; left != 0; left &= left - 1) warp.at[First(left)] = at;
         warp.together = kSeeLanes;
+        warp.parted = true;
       }
       warp.ready &= ~lanes;
       const CpuWait& wait = block.wait(at);
-      const CpuRegion region = warp.is_row && lanes == kAllLanes ? wait.full : wait.some;
-      const uint32_t next = region(&block.launch, block.shared, block.launch.params, &warp, lanes);
+      const uint32_t next = RunsInFull(wait, warp, lanes)
+                                ? RunWhole(block, warp, at)
+                                : wait.some(&block.launch, block.shared, block.launch.params, &warp, lanes);
       if (next == kTrapped) block.failure = kThreadTrapped;
       if (next != kTrapped) Note(block, warp, lanes, next);
       if (block.failure != 0) return;
@@ -341,7 +371,7 @@ void SetUp(const uint32_t (&size)[3], std::byte* warps, size_t stride, uint32_t 
       warp.tid[1][lane] = thread / size[0] % size[1];
       warp.tid[2][lane] = thread / size[0] / size[1];
     }
-    warp.is_row = lanes == kLanes && warp.tid[0][0] + kLanes <= size[0];
+    warp.is_row = lanes == kLanes && warp.tid[0][0] % kLanes == 0 && warp.tid[0][0] + kLanes <= size[0];
   }
 }
 
@@ -377,6 +407,7 @@ extern "C" void slipway_cpu_run_warps(CpuLaunch* launch, uint64_t first, uint64_
       warp.block[2] = static_cast<uint32_t>(row / launch->grid[1]);
       warp.ready = warp.alive = warp.exists;
       warp.together = 0;
+      warp.parted = false;
       warp.yielded = warp.pending = 0;
       std::fill(std::begin(warp.waiting), std::end(warp.waiting), 0);
     }

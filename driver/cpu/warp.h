@@ -75,6 +75,14 @@ inline constexpr uint32_t kSeeLanes = 0xffffffff;  // Where each stands is in Wa
 inline constexpr uint32_t kTrapped = 0xfffffffe;   // A thread executed `trap`.
 inline constexpr uint32_t kEnded = 0xffff;         // In Warp::at: the thread has ended.
 
+inline constexpr uint32_t kInLanes = 0xffffffff;  // An operand is no constant: each lane has stored its own.
+
+// Where a register of a warp's lanes is kept.
+struct CpuSlot {
+  uint32_t offset;  // From Warp::slots().
+  uint32_t bytes;   // Of a lane.
+};
+
 // A wait, and the region behind it. Laid out by translate/region_frame.cc.
 struct CpuWait {
   Wait kind;
@@ -82,8 +90,14 @@ struct CpuWait {
   bool is_signed;  // kReduce
   bool is_whole;  // Of warps: all lanes are named (mask is not stored); of blocks: barrier 0, all threads (nothing is).
   bool converged;  // Of warps: there is no mask; the lanes that are together.
-  CpuRegion full;
+  bool is_wide;    // kMatch: of 64 bits.
+  bool in_full;    // Of warps: `full` does itself what all lanes wait for.
+  uint32_t b;      // kShuffle: the operands, or kInLanes.
+  uint32_t c;
+  CpuRegion full;  // Takes it that the registers in `uniform` are the same in all lanes.
   CpuRegion some;
+  uint64_t uniform_count;
+  const CpuSlot* uniform;
 };
 
 // A kernel in regions; the first wait is the start.
@@ -100,14 +114,15 @@ struct alignas(64) Warp {
   uint32_t tid[3][kLanes];  // %tid
   uint32_t at[kLanes];      // The wait at which a lane stands, or kEnded.
   uint32_t mask[kLanes];    // Operands of the wait.
-  uint64_t a[kLanes];
+  uint32_t a[kLanes];
+  uint32_t a_high[kLanes];  // Of values of 64 bits.
   uint32_t b[kLanes];
   uint32_t c[kLanes];
-  uint64_t result[kLanes];
-  uint8_t predicate[kLanes];
-  uint32_t block[3];  // %ctaid
-  uint32_t first;     // Number of the first lane's thread in the block.
-  std::byte* local;   // Local memory: local_bytes a lane.
+  uint32_t result[kLanes];
+  uint32_t predicate[kLanes];  // 0 or 1.
+  uint32_t block[3];           // %ctaid
+  uint32_t first;              // Number of the first lane's thread in the block.
+  std::byte* local;            // Local memory: local_bytes a lane.
 
   // The scheduler's.
   uint32_t exists;              // Lanes that have a thread.
@@ -117,7 +132,9 @@ struct alignas(64) Warp {
   uint32_t pending;             // Those that wait for others of the warp.
   uint32_t waiting[kBarriers];  // Those that wait at a barrier of the block.
   uint32_t together;            // The wait at which all alive lanes stand, where that is known; else kSeeLanes.
-  bool is_row;                  // Whether its 32 threads lie next to each other in x: then `full` can run it.
+  bool parted;                  // Whether its lanes have not come to all waits together.
+  bool is_row;  // Whether its 32 threads lie next to each other in x, the first at a multiple of 32: then
+                // `full` can run it.
 
   std::byte* slots() { return reinterpret_cast<std::byte*>(this + 1); }
 };

@@ -20,9 +20,11 @@ void ForEachLane(uint32_t lanes, const F& f) {
 // Instructions: shfl.sync"). Reading from a lane that does not take part is undefined there; here it gives the lane's
 // own value.
 template <class Source>
-void Shuffle(Warp& warp, uint32_t lanes, const Source& source) {
+void Shuffle(const CpuWait& wait, Warp& warp, uint32_t lanes, const Source& source) {
   ForEachLane(lanes, [&](uint32_t lane) {
-    const uint32_t distance = warp.b[lane] & 31, clamp = warp.c[lane] & 31, segment = warp.c[lane] >> 8 & 31;
+    const uint32_t c = wait.c == kInLanes ? warp.c[lane] : wait.c;
+    const uint32_t distance = (wait.b == kInLanes ? warp.b[lane] : wait.b) & 31;
+    const uint32_t clamp = c & 31, segment = c >> 8 & 31;
     bool in_range = false;
     const uint32_t from = source(lane, distance, (lane & segment) | (clamp & ~segment), segment, &in_range) & 31;
     const bool reads = in_range && (lanes >> from & 1) != 0;
@@ -31,25 +33,25 @@ void Shuffle(Warp& warp, uint32_t lanes, const Source& source) {
   });
 }
 
-void Shuffle(Mode mode, Warp& warp, uint32_t lanes) {
-  switch (mode) {
+void Shuffle(const CpuWait& wait, Warp& warp, uint32_t lanes) {
+  switch (wait.mode) {
     case Mode::kUp:
-      return Shuffle(warp, lanes, [](uint32_t lane, uint32_t distance, uint32_t limit, uint32_t, bool* in_range) {
+      return Shuffle(wait, warp, lanes, [](uint32_t lane, uint32_t distance, uint32_t limit, uint32_t, bool* in_range) {
         *in_range = static_cast<int32_t>(lane - distance) >= static_cast<int32_t>(limit);
         return lane - distance;
       });
     case Mode::kDown:
-      return Shuffle(warp, lanes, [](uint32_t lane, uint32_t distance, uint32_t limit, uint32_t, bool* in_range) {
+      return Shuffle(wait, warp, lanes, [](uint32_t lane, uint32_t distance, uint32_t limit, uint32_t, bool* in_range) {
         *in_range = lane + distance <= limit;
         return lane + distance;
       });
     case Mode::kButterfly:
-      return Shuffle(warp, lanes, [](uint32_t lane, uint32_t distance, uint32_t limit, uint32_t, bool* in_range) {
+      return Shuffle(wait, warp, lanes, [](uint32_t lane, uint32_t distance, uint32_t limit, uint32_t, bool* in_range) {
         *in_range = (lane ^ distance) <= limit;
         return lane ^ distance;
       });
     default:
-      return Shuffle(warp, lanes,
+      return Shuffle(wait, warp, lanes,
                      [](uint32_t lane, uint32_t distance, uint32_t limit, uint32_t segment, bool* in_range) {
                        const uint32_t from = (lane & segment) | (distance & ~segment);
                        *in_range = from <= limit;
@@ -60,11 +62,11 @@ void Shuffle(Mode mode, Warp& warp, uint32_t lanes) {
 
 uint32_t Ballot(const Warp& warp, uint32_t lanes) {
   uint32_t ballot = 0;
-  ForEachLane(lanes, [&](uint32_t lane) { ballot |= static_cast<uint32_t>(warp.a[lane] & 1) << lane; });
+  ForEachLane(lanes, [&](uint32_t lane) { ballot |= (warp.a[lane] & 1) << lane; });
   return ballot;
 }
 
-void Broadcast(Warp& warp, uint32_t lanes, uint64_t result, bool predicate = false) {
+void Broadcast(Warp& warp, uint32_t lanes, uint32_t result, bool predicate = false) {
   ForEachLane(lanes, [&](uint32_t lane) {
     warp.result[lane] = result;
     warp.predicate[lane] = predicate;
@@ -80,12 +82,15 @@ void Vote(Mode mode, Warp& warp, uint32_t lanes) {
   Broadcast(warp, lanes, result);
 }
 
-void Match(Mode mode, Warp& warp, uint32_t lanes) {
+void Match(Mode mode, bool wide, Warp& warp, uint32_t lanes) {
   uint32_t left = lanes;
   while (left != 0) {
-    const uint64_t value = warp.a[std::countr_zero(left)];
+    const int first = std::countr_zero(left);
     uint32_t equal = 0;
-    ForEachLane(left, [&](uint32_t lane) { equal |= static_cast<uint32_t>(warp.a[lane] == value) << lane; });
+    ForEachLane(left, [&](uint32_t lane) {
+      const bool same = warp.a[lane] == warp.a[first] && (!wide || warp.a_high[lane] == warp.a_high[first]);
+      equal |= static_cast<uint32_t>(same) << lane;
+    });
     if (mode == Mode::kAll) {
       const bool all = equal == lanes;
       return Broadcast(warp, lanes, all ? lanes : 0, all);
@@ -115,9 +120,8 @@ uint32_t Combine(const CpuWait& wait, uint32_t x, uint32_t y) {
 }
 
 void Reduce(const CpuWait& wait, Warp& warp, uint32_t lanes) {
-  auto result = static_cast<uint32_t>(warp.a[std::countr_zero(lanes)]);
-  ForEachLane(lanes & (lanes - 1),
-              [&](uint32_t lane) { result = Combine(wait, result, static_cast<uint32_t>(warp.a[lane])); });
+  uint32_t result = warp.a[std::countr_zero(lanes)];
+  ForEachLane(lanes & (lanes - 1), [&](uint32_t lane) { result = Combine(wait, result, warp.a[lane]); });
   Broadcast(warp, lanes, result);
 }
 
@@ -126,11 +130,11 @@ void Reduce(const CpuWait& wait, Warp& warp, uint32_t lanes) {
 void RunWarpOperation(const CpuWait& wait, Warp& warp, uint32_t lanes) {
   switch (wait.kind) {
     case Wait::kShuffle:
-      return Shuffle(wait.mode, warp, lanes);
+      return Shuffle(wait, warp, lanes);
     case Wait::kVote:
       return Vote(wait.mode, warp, lanes);
     case Wait::kMatch:
-      return Match(wait.mode, warp, lanes);
+      return Match(wait.mode, wait.is_wide, warp, lanes);
     case Wait::kReduce:
       return Reduce(wait, warp, lanes);
     case Wait::kActiveMask:

@@ -69,9 +69,50 @@ Value* UpdateLoop(Emitter& e, Value* address, int bits, AtomicOrdering ordering,
   return old;
 }
 
+// Threads of one block run on one thread of the host: nobody comes between what one of them does to shared memory.
+template <class F>
+Value* UpdateAlone(Emitter& e, Value* address, llvm::Type* type, llvm::Align align, F update) {
+  Value* const old = e.b.CreateAlignedLoad(type, address, align);
+  e.b.CreateAlignedStore(update(old), address, align);
+  return old;
+}
+
+Value* Updated(Emitter& e, AtomicRMWInst::BinOp op, Value* old, Value* operand) {
+  const auto choose = [&](llvm::CmpInst::Predicate predicate) {
+    return e.b.CreateSelect(e.b.CreateICmp(predicate, old, operand), old, operand);
+  };
+  Value* const zero = llvm::Constant::getNullValue(old->getType());
+  Value* const one = llvm::ConstantInt::get(old->getType(), 1);
+  switch (op) {
+    case AtomicRMWInst::Add:
+      return e.b.CreateAdd(old, operand);
+    case AtomicRMWInst::And:
+      return e.b.CreateAnd(old, operand);
+    case AtomicRMWInst::Or:
+      return e.b.CreateOr(old, operand);
+    case AtomicRMWInst::Xor:
+      return e.b.CreateXor(old, operand);
+    case AtomicRMWInst::UMin:
+      return choose(llvm::CmpInst::ICMP_ULT);
+    case AtomicRMWInst::UMax:
+      return choose(llvm::CmpInst::ICMP_UGT);
+    case AtomicRMWInst::Min:
+      return choose(llvm::CmpInst::ICMP_SLT);
+    case AtomicRMWInst::Max:
+      return choose(llvm::CmpInst::ICMP_SGT);
+    case AtomicRMWInst::UIncWrap:
+      return e.b.CreateSelect(e.b.CreateICmpUGE(old, operand), zero, e.b.CreateAdd(old, one));
+    case AtomicRMWInst::UDecWrap:
+      return e.b.CreateSelect(e.b.CreateOr(e.b.CreateICmpEQ(old, zero), e.b.CreateICmpUGT(old, operand)), operand,
+                              e.b.CreateSub(old, one));
+    default:
+      return operand;  // Exchange.
+  }
+}
+
 Value* FloatUpdate(Emitter& e, std::string_view operation, Type type, const Semantics& semantics, Value* address,
                    Value* operand) {
-  if (operation == "add" && type.bits == 64) {
+  if (operation == "add" && type.bits == 64 && semantics.space != Space::kShared) {
     return e.b.CreateAtomicRMW(AtomicRMWInst::FAdd, address, operand, llvm::Align(8), semantics.ordering);
   }
   if (operation != "add") {
@@ -80,11 +121,15 @@ Value* FloatUpdate(Emitter& e, std::string_view operation, Type type, const Sema
   }
   // f32 sums in global memory flush subnormals, those in shared memory and of half types do not (PTX ISA 9.7.13.6).
   const bool ftz = type.bits == 32 && semantics.space != Space::kShared;
-  Value* old_bits = UpdateLoop(e, address, type.total_bits(), semantics.ordering, [&](Value* old) {
+  const auto sum = [&](Value* old) {
     return e.Bits(e.PerLane(type, {e.FromBits(old, type), operand}, [&](const std::vector<Value*>& x) {
       return FloatArithmetic(e, FloatOp::kAdd, type.lane(), {.ftz = ftz}, x);
     }));
-  });
+  };
+  const int bits = type.total_bits();
+  Value* old_bits = semantics.space == Space::kShared
+                        ? UpdateAlone(e, address, e.b.getIntNTy(bits), llvm::Align(bits / 8), sum)
+                        : UpdateLoop(e, address, bits, semantics.ordering, sum);
   return e.FromBits(old_bits, type);
 }
 
@@ -109,8 +154,18 @@ void Atomic(Emitter& e, bool returns) {
   Value* address = e.Address(e.operand(first), semantics.space);
   Value* operand = e.In(first + 1, type);
   const llvm::Align align(type.total_bits() / 8);
+  llvm::Type* const integer = e.b.getIntNTy(type.total_bits());
+  const bool alone = semantics.space == Space::kShared;
   Value* old = nullptr;
-  if (cas) {
+  if (cas && alone) {
+    Value* const replacement = e.Bits(e.In(first + 2, type));
+    old = e.FromBits(UpdateAlone(e, address, integer, align,
+                                 [&](Value* before) {
+                                   Value* const equal = e.b.CreateICmpEQ(before, e.Bits(operand));
+                                   return e.b.CreateSelect(equal, replacement, before);
+                                 }),
+                     type);
+  } else if (cas) {
     Value* pair = e.b.CreateAtomicCmpXchg(address, e.Bits(operand), e.Bits(e.In(first + 2, type)), align,
                                           semantics.ordering, AtomicOrdering::Monotonic);
     old = e.FromBits(e.b.CreateExtractValue(pair, 0), type);
@@ -118,7 +173,10 @@ void Atomic(Emitter& e, bool returns) {
     old = FloatUpdate(e, operation->name, type, semantics, address, operand);
   } else {
     const AtomicRMWInst::BinOp op = type.is_signed() ? operation->of_signed : operation->of_unsigned;
-    old = e.FromBits(e.b.CreateAtomicRMW(op, address, e.Bits(operand), align, semantics.ordering), type);
+    Value* const bits = alone ? UpdateAlone(e, address, integer, align,
+                                            [&](Value* before) { return Updated(e, op, before, e.Bits(operand)); })
+                              : e.b.CreateAtomicRMW(op, address, e.Bits(operand), align, semantics.ordering);
+    old = e.FromBits(bits, type);
   }
   if (returns) e.Out(old, type);
 }

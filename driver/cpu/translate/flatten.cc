@@ -187,6 +187,7 @@ class Flattener {
       flat_.origins.push_back(&kernel.variables[i]);
     }
     SLIPWAY_RETURN_IF_ERROR(Append(kernel, variables, ""));
+    WriteOutConstants();
     return std::move(flat_);
   }
 
@@ -198,6 +199,31 @@ class Flattener {
     std::string suffix;                 // Of labels.
     std::string_view end;               // The label behind it, where `ret` goes; empty for the kernel itself.
   };
+
+  // Compilers pass constants to the instructions that wait in registers: a full mask, the distance of a shuffle.
+  void WriteOutConstants() {
+    Function& function = flat_.function;
+    std::vector<const Instruction*> definition(function.variables.size());
+    std::vector<int> definitions(function.variables.size());
+    for (const Instruction& instruction : function.body) {
+      for (int r : EffectsOf(instruction).writes) {
+        definition[r] = &instruction;
+        ++definitions[r];
+      }
+    }
+    for (Instruction& instruction : function.body) {
+      if (!IsWait(instruction)) continue;
+      for (size_t k = 0; k < instruction.operands.size(); ++k) {
+        Operand& operand = instruction.operands[k];
+        if (operand.kind != Operand::Kind::kRegister || definitions[operand.variable] != 1) continue;
+        const Instruction& source = *definition[operand.variable];
+        if (source.opcode == "mov" && source.guard < 0 && source.operands.size() == 2 &&
+            source.operands[1].kind == Operand::Kind::kInteger) {
+          operand = source.operands[1];
+        }
+      }
+    }
+  }
 
   std::string_view Keep(std::string name) { return names_->emplace_back(std::move(name)); }
 

@@ -27,42 +27,6 @@ bool IsRegisterWrite(const Instruction& instruction) {
   return kind != Operand::Kind::kAddress;
 }
 
-// Basic blocks, for liveness: a block also ends behind each point.
-struct Block {
-  size_t begin = 0, end = 0;
-  std::vector<size_t> predecessors;
-};
-
-struct Blocks {
-  std::vector<Block> blocks;
-  std::vector<size_t> block_of;  // By instruction.
-};
-
-Blocks Split(const Function& function, const std::vector<size_t>& points) {
-  const size_t count = function.body.size();
-  std::vector<bool> begins(count + 1);
-  begins[0] = true;
-  for (const auto& [name, index] : function.labels) begins[index] = true;
-  for (size_t i = 0; i < count; ++i) {
-    const std::string_view opcode = function.body[i].opcode;
-    if (opcode == "bra" || opcode == "brx" || opcode == "ret" || opcode == "exit") begins[i + 1] = true;
-  }
-  for (size_t point : points) begins[point + 1] = true;
-  Blocks result;
-  result.block_of.resize(count);
-  for (size_t i = 0; i < count; ++i) {
-    if (begins[i]) result.blocks.push_back({i, i, {}});
-    result.blocks.back().end = i + 1;
-    result.block_of[i] = result.blocks.size() - 1;
-  }
-  for (size_t k = 0; k < result.blocks.size(); ++k) {
-    for (size_t next : SuccessorsOf(function, result.blocks[k].end - 1)) {
-      if (next < count) result.blocks[result.block_of[next]].predecessors.push_back(k);
-    }
-  }
-  return result;
-}
-
 }  // namespace
 
 Effects EffectsOf(const Instruction& instruction) {
@@ -118,8 +82,35 @@ std::vector<bool> ReachableFrom(const Function& function, size_t start, const st
   return reached;
 }
 
+FlowBlocks SplitIntoBlocks(const Function& function, const std::vector<size_t>& points) {
+  const size_t count = function.body.size();
+  std::vector<bool> begins(count + 1);
+  begins[0] = true;
+  for (const auto& [name, index] : function.labels) begins[index] = true;
+  for (size_t i = 0; i < count; ++i) {
+    const std::string_view opcode = function.body[i].opcode;
+    if (opcode == "bra" || opcode == "brx" || opcode == "ret" || opcode == "exit") begins[i + 1] = true;
+  }
+  for (size_t point : points) begins[point + 1] = true;
+  FlowBlocks result;
+  result.block_of.resize(count);
+  for (size_t i = 0; i < count; ++i) {
+    if (begins[i]) result.blocks.push_back({i, i, {}, {}});
+    result.blocks.back().end = i + 1;
+    result.block_of[i] = result.blocks.size() - 1;
+  }
+  for (size_t k = 0; k < result.blocks.size(); ++k) {
+    for (size_t next : SuccessorsOf(function, result.blocks[k].end - 1)) {
+      const size_t to = next < count ? result.block_of[next] : result.blocks.size();
+      result.blocks[k].successors.push_back(to);
+      if (next < count) result.blocks[to].predecessors.push_back(k);
+    }
+  }
+  return result;
+}
+
 std::vector<std::vector<int>> LiveAcross(const Function& function, const std::vector<size_t>& points) {
-  const Blocks split = Split(function, points);
+  const FlowBlocks split = SplitIntoBlocks(function, points);
   const size_t count = split.blocks.size();
   // Register by register, backwards from where it is read: memory and time are those of the live ranges alone.
   const size_t registers = function.variables.size();

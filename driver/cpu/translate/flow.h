@@ -31,6 +31,18 @@ std::vector<size_t> SuccessorsOf(const ptx::Function& function, size_t i);
 // An instruction that stops counts as reached.
 std::vector<bool> ReachableFrom(const ptx::Function& function, size_t start, const std::vector<bool>& stops);
 
+// Basic blocks. A block also ends behind each of the points given.
+struct FlowBlock {
+  size_t begin = 0, end = 0;
+  std::vector<size_t> predecessors;
+  std::vector<size_t> successors;  // The number of blocks stands for the return at the end.
+};
+struct FlowBlocks {
+  std::vector<FlowBlock> blocks;
+  std::vector<size_t> block_of;  // By instruction.
+};
+FlowBlocks SplitIntoBlocks(const ptx::Function& function, const std::vector<size_t>& points);
+
 // For each instruction of `points` (indices, ascending), the registers whose values are read after it that have been
 // written before it; those that the instruction writes itself are not among them.
 std::vector<std::vector<int>> LiveAcross(const ptx::Function& function, const std::vector<size_t>& points);

@@ -13,6 +13,7 @@ namespace slipway::cpu {
 namespace {
 
 constexpr uint32_t kMaxParameterAlign = 16;
+constexpr char kSeldomRuns[] = "slipway.seldom";
 
 }  // namespace
 
@@ -20,6 +21,9 @@ void SetTranslatedAttributes(llvm::Function* function) {
   function->addFnAttr(llvm::Attribute::NoUnwind);
   function->addFnAttr("probe-stack", "inline-asm");
 }
+
+void SetSeldomRuns(llvm::Function* function) { function->addFnAttr(kSeldomRuns); }
+bool SeldomRuns(const llvm::Function& function) { return function.hasFnAttribute(kSeldomRuns); }
 
 void SetParamsAttributes(llvm::Function* function, unsigned argument, uint64_t bytes) {
   function->addParamAttr(argument, llvm::Attribute::NoAlias);

@@ -13,6 +13,10 @@ namespace slipway::cpu {
 // step over it into what lies behind the stack.
 void SetTranslatedAttributes(llvm::Function* function);
 
+// A function that seldom runs: it is not worth more of LLVM's time than takes registers out of memory.
+void SetSeldomRuns(llvm::Function* function);
+bool SeldomRuns(const llvm::Function& function);
+
 // Of the argument that is the launch buffer: nobody writes it and it may be read at any time, so that every read moves
 // out of the loops.
 void SetParamsAttributes(llvm::Function* function, unsigned argument, uint64_t bytes);

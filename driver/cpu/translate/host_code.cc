@@ -2,6 +2,7 @@
 
 #include <mutex>
 
+#include "driver/cpu/translate/frame.h"
 #include "driver/cpu/translate/interchange_loops.h"
 #include "driver/cpu/translate/recover_addresses.h"
 #include "driver/cpu/translate/rounding.h"
@@ -18,6 +19,7 @@
 #include "llvm/Support/SmallVectorMemoryBuffer.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
+#include "llvm/Transforms/Scalar/EarlyCSE.h"
 #include "llvm/Transforms/Scalar/SimplifyCFG.h"
 #include "llvm/Transforms/Utils/LoopSimplify.h"
 #include "llvm/Transforms/Utils/Mem2Reg.h"
@@ -59,15 +61,17 @@ Effort EffortFor(const llvm::Module& module) {
   return Effort::kFull;
 }
 
-// Registers to values, and addresses that the hardware can compute.
-void OptimizeLinearly(llvm::Module& module) {
+// Registers to values, and addresses that the hardware can compute; of all functions, or of those that seldom run.
+void OptimizeLinearly(llvm::Module& module, bool all) {
   llvm::FunctionAnalysisManager functions;
   llvm::PassBuilder().registerFunctionAnalyses(functions);
   llvm::FunctionPassManager manager;
   manager.addPass(llvm::PromotePass());
+  manager.addPass(llvm::EarlyCSEPass());
+  manager.addPass(llvm::SimplifyCFGPass());
   manager.addPass(RecoverAddressesPass());
   for (llvm::Function& function : module) {
-    if (!function.isDeclaration()) manager.run(function, functions);
+    if (!function.isDeclaration() && (all || SeldomRuns(function))) manager.run(function, functions);
   }
 }
 
@@ -99,7 +103,16 @@ void Optimize(llvm::Module& module, llvm::TargetMachine& machine) {
     manager.addPass(TightenThreadLoopPass());
     manager.addPass(llvm::SimplifyCFGPass());
   });
+  const auto each_seldom = [&](auto f) {
+    for (llvm::Function& function : module) {
+      if (SeldomRuns(function)) f(function);
+    }
+  };
+  // Passes leave alone what is not to be optimised.
+  each_seldom([](llvm::Function& function) { function.addFnAttr(llvm::Attribute::OptimizeNone); });
   passes.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(module, modules);
+  each_seldom([](llvm::Function& function) { function.removeFnAttr(llvm::Attribute::OptimizeNone); });
+  OptimizeLinearly(module, /*all=*/false);
 }
 
 // Notes where code goes.
@@ -141,7 +154,7 @@ absl::StatusOr<std::unique_ptr<HostCode>> HostCode::Compile(llvm::Module& module
   if (EffortFor(module) == Effort::kFull) {
     Optimize(module, *machine);
   } else {
-    OptimizeLinearly(module);
+    OptimizeLinearly(module, /*all=*/true);
     machine->setOptLevel(llvm::CodeGenOptLevel::None);
     machine->setFastISel(true);
   }

@@ -3,17 +3,21 @@
 #include <algorithm>
 #include <cstddef>
 #include <iterator>
+#include <map>
 #include <set>
 #include <utility>
 
+#include "driver/cpu/limits.h"
 #include "driver/cpu/translate/control.h"
 #include "driver/cpu/translate/emitter.h"
 #include "driver/cpu/translate/flow.h"
 #include "driver/cpu/translate/frame.h"
 #include "driver/cpu/translate/instructions.h"
+#include "driver/cpu/translate/uniform.h"
 #include "driver/cpu/translate/waits.h"
 #include "driver/cpu/warp.h"
 #include "driver/status_macros.h"
+#include "llvm/IR/MDBuilder.h"
 #include "llvm/Support/Alignment.h"
 
 namespace slipway::cpu {
@@ -42,42 +46,11 @@ class Recomputed {
     if (cost_[r] != kUnknown) return cost_[r];
     cost_[r] = kNever;  // While it is found out: a register that depends on itself is kept.
     const size_t at = definitions_[r];
-    if (at >= kSeveral || !IsPure(function_.body[at])) return kNever;
-    int cost = 1;
+    if (at >= kSeveral || !IsPure(function_, function_.body[at])) return kNever;
+    const std::string_view opcode = function_.body[at].opcode;
+    int cost = opcode == "div" || opcode == "rem" ? kMostCost / 2 : 1;
     for (int source : EffectsOf(function_.body[at]).reads) cost = std::min(kNever, cost + Cost(source));
     return cost_[r] = cost;
-  }
-
-  bool IsPure(const ptx::Instruction& instruction) const {
-    static constexpr std::string_view kPure[] = {"mov", "add", "sub",  "mul",  "mad", "shl",  "shr",
-                                                 "and", "or",  "xor",  "not",  "cvt", "cvta", "neg",
-                                                 "min", "max", "setp", "selp", "bfe", "mul24"};
-    if (instruction.guard >= 0) return false;
-    for (std::string_view modifier : instruction.modifiers) {
-      if (modifier == "cc") return false;  // Writes the carry flag.
-    }
-    for (const Operand& operand : instruction.operands) {
-      if (!IsConstant(operand)) return false;
-    }
-    if (instruction.opcode == "ld") return IsParameterLoad(instruction);
-    return std::find(std::begin(kPure), std::end(kPure), instruction.opcode) != std::end(kPure);
-  }
-
-  // Whether a special register never changes while a thread runs.
-  static bool IsConstant(const Operand& operand) {
-    if (operand.kind == Operand::Kind::kSpecial) {
-      for (std::string_view prefix : {"%clock", "%globaltimer", "%pm"}) {
-        if (operand.name.substr(0, prefix.size()) == prefix) return false;
-      }
-    }
-    return std::all_of(operand.elements.begin(), operand.elements.end(), IsConstant);
-  }
-
-  bool IsParameterLoad(const ptx::Instruction& instruction) const {
-    if (instruction.operands.size() != 2 || instruction.operands[1].elements.empty()) return false;
-    const Operand& base = instruction.operands[1].elements[0];
-    return base.kind == Operand::Kind::kSymbol &&
-           std::find(function_.params.begin(), function_.params.end(), base.variable) != function_.params.end();
   }
 
   const ptx::Function& function_;
@@ -105,7 +78,8 @@ class KernelRegions {
         offsets_(offsets),
         params_bytes_(params_bytes),
         name_(name),
-        recomputed_(kernel) {}
+        recomputed_(kernel),
+        uniform_(UniformRegisters(kernel)) {}
 
   absl::Status Emit(llvm::Function* run) {
     stops_.resize(kernel_.body.size());
@@ -127,7 +101,7 @@ class KernelRegions {
       for (bool full : {true, false}) {
         SLIPWAY_ASSIGN_OR_RETURN(functions[full ? 0 : 1], EmitRegion(w, region, full, &form));
       }
-      waits.push_back(WaitConstant(w == 0 ? Wait::kStart : form.kind, form, functions));
+      waits.push_back(WaitConstant(w, region, w == 0 ? Wait::kStart : form.kind, form, functions));
     }
     EmitRun(waits, run);
     return absl::OkStatus();
@@ -141,6 +115,11 @@ class KernelRegions {
 
   static uint64_t SlotBytes(const ptx::Variable& variable) {
     return std::max<uint64_t>(1, static_cast<uint64_t>(variable.type.total_bits()) * variable.vector / 8);
+  }
+
+  llvm::Type* RegisterType(int r) {
+    const ptx::Variable& variable = kernel_.variables[r];
+    return b_.getIntNTy(static_cast<unsigned>(variable.type.total_bits() * variable.vector));
   }
 
   void PlaceSlots() {
@@ -235,6 +214,7 @@ class KernelRegions {
         llvm::Function::InternalLinkage, name_ + (full ? ".full." : ".some.") + std::to_string(w), *module_.target);
     SetTranslatedAttributes(function);
     function->addFnAttr(llvm::Attribute::NoInline);
+    if (!full) SetSeldomRuns(function);
     function->addParamAttr(0, llvm::Attribute::NoAlias);
     function->addDereferenceableParamAttr(0, sizeof(CpuLaunch));
     SetParamsAttributes(function, kParamsArgument, params_bytes_);
@@ -262,23 +242,42 @@ class KernelRegions {
       for (int i = 0; i < 3; ++i) {
         row[i] = LoadConstant(warp_, offsetof(Warp, tid) + sizeof(uint32_t) * kLanes * i, b_.getInt32Ty());
       }
+      // The first of 32 threads in a row: adding a lane does not wrap.
+      llvm::cast<llvm::LoadInst>(row[0])->setMetadata(
+          llvm::LLVMContext::MD_range,
+          llvm::MDBuilder(context()).createRange(llvm::APInt(32, 0), llvm::APInt(32, kMaxBlock[0] - kLanes + 1)));
     }
     Value* const local = local_.empty() ? nullptr : LoadConstant(warp_, offsetof(Warp, local), ptr);
     e.carry = e.EntryAlloca(b_.getInt1Ty(), 0);
     const bool several = region.leads_to.size() + (region.may_end ? 1 : 0) != 1;
     Value* const next = several ? e.EntryAlloca(b_.getInt32Ty(), 0) : nullptr;
 
-    // The loop over lanes.
+    // The loop over lanes, and what all of them share before it.
     llvm::BasicBlock* const before = b_.GetInsertBlock();
     llvm::BasicBlock* const header = llvm::BasicBlock::Create(context(), "lane", function);
     llvm::BasicBlock* const latch = llvm::BasicBlock::Create(context(), "lane_end", function);
     llvm::BasicBlock* const done = llvm::BasicBlock::Create(context(), "lanes_done", function);
     llvm::BasicBlock* const ended = llvm::BasicBlock::Create(context(), "ended", function);
     llvm::BasicBlock* const trapped = llvm::BasicBlock::Create(context(), "trapped", function);
-    b_.CreateBr(header);
     b_.SetInsertPoint(header);
     llvm::PHINode* const index = b_.CreatePHI(b_.getInt32Ty(), 2);  // The lane, or those that are left.
     index->addIncoming(full ? static_cast<Value*>(b_.getInt32(0)) : function->getArg(4), before);
+    e.body_start = header;
+    FindCarriedRegisters(e);
+    b_.SetInsertPoint(before);
+    *form = {};
+    if (w != 0) {
+      e.Begin(kernel_.body[points_[w - 1]]);
+      *form = ReadWait(e);
+      if (e.failed()) return e.status();
+    }
+    Results results;
+    if (full) {
+      if (IsDoneInFull(*form)) results = EmitOperation(*form);
+      EmitUniform(e, region, first, row, &results);
+    }
+    b_.CreateBr(header);
+    b_.SetInsertPoint(header);
     Value* const lane = full ? static_cast<Value*>(index)
                              : b_.CreateIntrinsic(llvm::Intrinsic::cttz, {b_.getInt32Ty()}, {index, b_.getTrue()});
     lane_ = b_.CreateZExt(lane, b_.getInt64Ty());
@@ -296,12 +295,10 @@ class KernelRegions {
     }
     e.returned = e.exited = ended;
     e.trapped = trapped;
-    e.body_start = header;
-    FindCarriedRegisters(e);
     BodyPart part = region.part;
     part.at_wait = [&](size_t i) { Stop(e, region, i, next, latch); };
     e.part = &part;
-    Resume(e, w, region, form);
+    Resume(e, region, *form, results);
     EmitBody(e);
     SLIPWAY_RETURN_IF_ERROR(e.status());
 
@@ -321,33 +318,177 @@ class KernelRegions {
     branch->setMetadata(llvm::LLVMContext::MD_loop,
                         full ? ThreadLoopMetadata(module_, context(), ThreadAxis::kLanes) : ScalarLoopMetadata());
     b_.SetInsertPoint(done);
-    b_.CreateRet(b_.getInt32(several          ? kSeeLanes
-                             : region.may_end ? kEnded
-                                              : static_cast<uint32_t>(region.leads_to[0])));
+    if (several) {
+      b_.CreateRet(full ? WhereAllStand() : b_.getInt32(kSeeLanes));
+    } else {
+      b_.CreateRet(b_.getInt32(region.may_end ? kEnded : static_cast<uint32_t>(region.leads_to[0])));
+    }
     return function;
   }
 
-  // A lane comes out of wait w: its registers, and what it waited for.
-  void Resume(Emitter& e, size_t w, const Region& region, WaitForm* form) {
+  llvm::FixedVectorType* VectorType() { return llvm::FixedVectorType::get(b_.getInt32Ty(), kLanes); }
+  Value* Splat(uint32_t value) {
+    return llvm::ConstantVector::getSplat(llvm::ElementCount::getFixed(kLanes), b_.getInt32(value));
+  }
+  // An array of the warp, all lanes at once.
+  Value* LoadLanes(size_t offset) {
+    return b_.CreateAlignedLoad(VectorType(), WarpField(warp_, offset), llvm::Align(alignof(Warp)));
+  }
+  void StoreLanes(Value* value, size_t offset) {
+    b_.CreateAlignedStore(value, WarpField(warp_, offset), llvm::Align(alignof(Warp)));
+  }
+  Value* BitPerLane(Value* conditions) { return b_.CreateBitCast(conditions, b_.getInt32Ty()); }
+
+  Value* WhereAllStand() {
+    Value* const at = LoadLanes(offsetof(Warp, at));
+    Value* const first = b_.CreateExtractElement(at, uint64_t{0});
+    Value* const differ = BitPerLane(b_.CreateICmpNE(at, b_.CreateVectorSplat(kLanes, first)));
+    return b_.CreateSelect(b_.CreateICmpEQ(differ, b_.getInt32(0)), first, b_.getInt32(kSeeLanes));
+  }
+
+  // --- Operations of a whole warp, as vectors. The same for some of its lanes: warp_operations.cc.
+
+  // What a region knows before its loop over lanes.
+  struct Results {
+    Value* of_all = nullptr;        // The result of the wait, if it is the same in all lanes.
+    std::map<int, Value*> uniform;  // Registers.
+  };
+
+  static bool IsConstant(const Operand* operand) {
+    return operand != nullptr && operand->kind == Operand::Kind::kInteger;
+  }
+
+  static bool IsDoneInFull(const WaitForm& form) {
+    return form.is_whole && (form.kind == Wait::kShuffle || form.kind == Wait::kVote || form.kind == Wait::kReduce ||
+                             form.kind == Wait::kWarpBarrier);
+  }
+
+  Results EmitOperation(const WaitForm& form) {
+    Results results;
+    if (form.kind == Wait::kShuffle) EmitShuffle(form);
+    if (form.kind == Wait::kVote) results.of_all = EmitVote(form.mode);
+    if (form.kind == Wait::kReduce) results.of_all = EmitReduce(form);
+    return results;
+  }
+
+  // An operand of a shuffle: known now, as a rule.
+  Value* ShuffleOperand(const Operand& operand, size_t offset) {
+    return IsConstant(&operand) ? Splat(static_cast<uint32_t>(operand.bits)) : LoadLanes(offset);
+  }
+
+  void EmitShuffle(const WaitForm& form) {
+    std::vector<llvm::Constant*> numbers;
+    for (uint32_t lane = 0; lane < kLanes; ++lane) numbers.push_back(b_.getInt32(lane));
+    Value* const lane = llvm::ConstantVector::get(numbers);
+    Value* const distance = b_.CreateAnd(ShuffleOperand(*form.b, offsetof(Warp, b)), Splat(31));
+    Value* const c = ShuffleOperand(*form.c, offsetof(Warp, c));
+    Value* const segment = b_.CreateAnd(b_.CreateLShr(c, Splat(8)), Splat(31));
+    Value* const own = b_.CreateAnd(lane, segment);
+    Value* const limit = b_.CreateOr(own, b_.CreateAnd(b_.CreateAnd(c, Splat(31)), b_.CreateNot(segment)));
+    Value* from = nullptr;
+    Value* in_range = nullptr;
+    switch (form.mode) {
+      case Mode::kUp:
+        from = b_.CreateSub(lane, distance);
+        in_range = b_.CreateICmpSGE(from, limit);
+        break;
+      case Mode::kDown:
+        from = b_.CreateAdd(lane, distance);
+        in_range = b_.CreateICmpSLE(from, limit);
+        break;
+      case Mode::kButterfly:
+        from = b_.CreateXor(lane, distance);
+        in_range = b_.CreateICmpSLE(from, limit);
+        break;
+      default:
+        from = b_.CreateOr(own, b_.CreateAnd(distance, b_.CreateNot(segment)));
+        in_range = b_.CreateICmpSLE(from, limit);
+    }
+    Value* const source = b_.CreateAnd(b_.CreateSelect(in_range, from, lane), Splat(31));
+    Value* result = nullptr;
+    if (auto* const known = llvm::dyn_cast<llvm::Constant>(source)) {
+      llvm::SmallVector<int> lanes;
+      for (unsigned i = 0; i < kLanes; ++i) {
+        lanes.push_back(static_cast<int>(llvm::cast<llvm::ConstantInt>(known->getAggregateElement(i))->getZExtValue()));
+      }
+      result = b_.CreateShuffleVector(LoadLanes(offsetof(Warp, a)), lanes);
+    } else {
+      Value* const addresses = b_.CreateInBoundsGEP(b_.getInt32Ty(), WarpField(warp_, offsetof(Warp, a)), source);
+      result = b_.CreateMaskedGather(VectorType(), addresses, llvm::Align(4));
+    }
+    StoreLanes(result, offsetof(Warp, result));
+    if (form.predicate != nullptr) StoreLanes(b_.CreateZExt(in_range, VectorType()), offsetof(Warp, predicate));
+  }
+
+  Value* EmitVote(Mode mode) {
+    Value* const ballot = BitPerLane(b_.CreateICmpNE(LoadLanes(offsetof(Warp, a)), Splat(0)));
+    if (mode == Mode::kBallot) return ballot;
+    Value* const none = b_.CreateICmpEQ(ballot, b_.getInt32(0));
+    Value* const all = b_.CreateICmpEQ(ballot, b_.getInt32(kAllLanes));
+    Value* const result = mode == Mode::kAll ? all : mode == Mode::kAny ? b_.CreateNot(none) : b_.CreateOr(all, none);
+    return b_.CreateZExt(result, b_.getInt32Ty());
+  }
+
+  Value* EmitReduce(const WaitForm& form) {
+    Value* const values = LoadLanes(offsetof(Warp, a));
+    switch (form.mode) {
+      case Mode::kAdd:
+        return b_.CreateAddReduce(values);
+      case Mode::kAnd:
+        return b_.CreateAndReduce(values);
+      case Mode::kOr:
+        return b_.CreateOrReduce(values);
+      case Mode::kXor:
+        return b_.CreateXorReduce(values);
+      case Mode::kMin:
+        return b_.CreateIntMinReduce(values, form.is_signed);
+      default:
+        return b_.CreateIntMaxReduce(values, form.is_signed);
+    }
+  }
+
+  // The registers that are the same in all lanes, from the first one's place.
+  void EmitUniform(Emitter& e, const Region& region, Value* first, Value* const (&row)[3], Results* results) {
+    for (int r : region.loaded) {
+      if (!uniform_[r]) continue;
+      llvm::Type* const type = b_.getIntNTy(static_cast<unsigned>(SlotBytes(kernel_.variables[r]) * 8));
+      results->uniform[r] = b_.CreateLoad(type, WarpField(warp_, sizeof(Warp) + slots_[r]));
+    }
+    e.thread.lane = b_.getInt32(0);
+    e.thread.linear = first;
+    std::copy(std::begin(row), std::end(row), std::begin(e.thread.thread));
     std::set<int> computed;
+    for (int r : region.computed) {
+      if (!uniform_[r]) continue;
+      Recompute(e, r, computed);
+      results->uniform[r] = b_.CreateLoad(RegisterType(r), e.Storage(r));
+    }
+  }
+
+  // --- From one wait to the next
+
+  // A lane comes out of a wait: its registers, and what it waited for.
+  void Resume(Emitter& e, const Region& region, const WaitForm& form, const Results& results) {
+    std::set<int> computed;
+    for (const auto& [r, value] : results.uniform) {
+      b_.CreateStore(b_.CreateTrunc(value, RegisterType(r)), e.Storage(r));
+      computed.insert(r);
+    }
     for (int r : region.computed) Recompute(e, r, computed);
     for (int r : region.loaded) {
-      const uint64_t bits = static_cast<uint64_t>(kernel_.variables[r].type.total_bits()) * kernel_.variables[r].vector;
+      if (results.uniform.contains(r)) continue;
       Value* value = LoadEntry(e, sizeof(Warp) + slots_[r], SlotBytes(kernel_.variables[r]));
-      b_.CreateStore(b_.CreateTrunc(value, b_.getIntNTy(static_cast<unsigned>(bits))), e.Storage(r));
+      b_.CreateStore(b_.CreateTrunc(value, RegisterType(r)), e.Storage(r));
     }
-    if (w == 0) return;
-    e.Begin(kernel_.body[points_[w - 1]]);
-    *form = ReadWait(e);
-    if (e.failed()) return;
-    if (form->result != nullptr) {
-      Value* value = LoadEntry(e, offsetof(Warp, result), sizeof(uint64_t));
-      value = b_.CreateTrunc(value, b_.getIntNTy(form->result_type.total_bits()));
-      e.Write(*form->result, e.FromBits(value, form->result_type), form->result_type);
+    if (form.result != nullptr) {
+      Value* value =
+          results.of_all != nullptr ? results.of_all : LoadEntry(e, offsetof(Warp, result), sizeof(uint32_t));
+      value = b_.CreateTrunc(value, b_.getIntNTy(form.result_type.total_bits()));
+      e.Write(*form.result, e.FromBits(value, form.result_type), form.result_type);
     }
-    if (form->predicate != nullptr) {
-      Value* value = b_.CreateTrunc(LoadEntry(e, offsetof(Warp, predicate), 1), b_.getInt1Ty());
-      e.Write(*form->predicate, value, Type{Kind::kPredicate, 1});
+    if (form.predicate != nullptr) {
+      Value* value = LoadEntry(e, offsetof(Warp, predicate), sizeof(uint32_t));
+      e.Write(*form.predicate, b_.CreateTrunc(value, b_.getInt1Ty()), Type{Kind::kPredicate, 1});
     }
   }
 
@@ -368,24 +509,29 @@ class KernelRegions {
     const Type b32{Kind::kBits, 32}, predicate{Kind::kPredicate, 1};
     if (form.a != nullptr) {
       Value* value = e.Bits(e.Read(*form.a, form.type));
-      StoreEntry(e, offsetof(Warp, a), sizeof(uint64_t), b_.CreateZExt(value, b_.getInt64Ty()));
+      StoreEntry(e, offsetof(Warp, a), sizeof(uint32_t), b_.CreateZExtOrTrunc(value, b_.getInt32Ty()));
+      if (form.type.total_bits() == 64) {
+        StoreEntry(e, offsetof(Warp, a_high), sizeof(uint32_t),
+                   b_.CreateTrunc(b_.CreateLShr(value, 32), b_.getInt32Ty()));
+      }
     }
     const bool is_barrier = form.kind == Wait::kBarrier || form.kind == Wait::kBarrierArrive;
-    if (form.b != nullptr || (is_barrier && form.a != nullptr)) {
+    if (form.kind == Wait::kShuffle) {  // Constants are known to who reads them.
+      if (!IsConstant(form.b)) StoreEntry(e, offsetof(Warp, b), sizeof(uint32_t), e.Read(*form.b, b32));
+      if (!IsConstant(form.c)) StoreEntry(e, offsetof(Warp, c), sizeof(uint32_t), e.Read(*form.c, b32));
+    } else if (form.b != nullptr || (is_barrier && form.a != nullptr)) {
       StoreEntry(e, offsetof(Warp, b), sizeof(uint32_t), form.b == nullptr ? e.Int(32, 0) : e.Read(*form.b, b32));
     }
-    if (form.c != nullptr) {
-      Value* value = is_barrier ? b_.CreateZExt(e.Read(*form.c, predicate), b_.getInt32Ty()) : e.Read(*form.c, b32);
-      StoreEntry(e, offsetof(Warp, c), sizeof(uint32_t), value);
+    if (is_barrier && form.c != nullptr) {
+      StoreEntry(e, offsetof(Warp, c), sizeof(uint32_t), b_.CreateZExt(e.Read(*form.c, predicate), b_.getInt32Ty()));
     }
     if (form.mask != nullptr) StoreEntry(e, offsetof(Warp, mask), sizeof(uint32_t), e.Read(*form.mask, b32));
     for (int r : live_[wait_at_[i] - 1]) {
       if (slots_[r] == kNoSlot || !region.written[r]) continue;
       const ptx::Variable& variable = kernel_.variables[r];
-      llvm::Type* const type =
-          b_.getIntNTy(static_cast<unsigned>(variable.type.total_bits()) * static_cast<unsigned>(variable.vector));
       const uint64_t bytes = SlotBytes(variable);
-      Value* value = b_.CreateZExt(b_.CreateLoad(type, e.Storage(r)), b_.getIntNTy(static_cast<unsigned>(bytes * 8)));
+      Value* value =
+          b_.CreateZExt(b_.CreateLoad(RegisterType(r), e.Storage(r)), b_.getIntNTy(static_cast<unsigned>(bytes * 8)));
       StoreEntry(e, sizeof(Warp) + slots_[r], bytes, value);
     }
     if (next != nullptr) b_.CreateStore(b_.getInt32(static_cast<uint32_t>(wait_at_[i])), next);
@@ -408,28 +554,50 @@ class KernelRegions {
 
   // --- The tables
 
-  llvm::Constant* WaitConstant(Wait kind, const WaitForm& form, llvm::Function* const (&functions)[2]) {
-    static_assert(sizeof(CpuWait) == 24 && offsetof(CpuWait, full) == 8 && offsetof(CpuWait, some) == 16);
+  llvm::Constant* WaitConstant(size_t w, const Region& region, Wait kind, const WaitForm& form,
+                               llvm::Function* const (&functions)[2]) {
+    static_assert(sizeof(CpuWait) == 48 && offsetof(CpuWait, b) == 8 && offsetof(CpuWait, c) == 12 &&
+                  offsetof(CpuWait, full) == 16 && offsetof(CpuWait, some) == 24 &&
+                  offsetof(CpuWait, uniform_count) == 32 && offsetof(CpuWait, uniform) == 40);
     static_assert(offsetof(CpuWait, kind) == 0 && offsetof(CpuWait, mode) == 1 && offsetof(CpuWait, is_signed) == 2 &&
-                  offsetof(CpuWait, is_whole) == 3 && offsetof(CpuWait, converged) == 4);
+                  offsetof(CpuWait, is_whole) == 3 && offsetof(CpuWait, converged) == 4 &&
+                  offsetof(CpuWait, is_wide) == 5 && offsetof(CpuWait, in_full) == 6);
+    static_assert(sizeof(CpuSlot) == 8 && offsetof(CpuSlot, bytes) == 4);
+    std::vector<llvm::Constant*> uniform;
+    for (int r : region.loaded) {
+      if (!uniform_[r]) continue;
+      uniform.push_back(b_.getInt32(static_cast<uint32_t>(slots_[r])));
+      uniform.push_back(b_.getInt32(static_cast<uint32_t>(SlotBytes(kernel_.variables[r]))));
+    }
+    llvm::Constant* slots = llvm::ConstantPointerNull::get(b_.getPtrTy());
+    if (!uniform.empty()) {
+      auto* const type = llvm::ArrayType::get(b_.getInt32Ty(), uniform.size());
+      slots = Constant(llvm::ConstantArray::get(type, uniform), ".uniform." + std::to_string(w));
+    }
     const auto byte = [&](auto value) { return b_.getInt8(static_cast<uint8_t>(value)); };
+    const auto operand = [&](const Operand* of_shuffle) {
+      return b_.getInt32(form.kind == Wait::kShuffle && IsConstant(of_shuffle) ? static_cast<uint32_t>(of_shuffle->bits)
+                                                                               : kInLanes);
+    };
     return llvm::ConstantStruct::getAnon(
         context(), {byte(kind), byte(form.mode), byte(form.is_signed), byte(form.is_whole), byte(form.converged),
-                    functions[0], functions[1]});
+                    byte(form.type.total_bits() == 64), byte(IsDoneInFull(form)), byte(0), operand(form.b),
+                    operand(form.c), functions[0], functions[1], b_.getInt64(uniform.size() / 2), slots});
+  }
+
+  llvm::GlobalVariable* Constant(llvm::Constant* value, const std::string& suffix) {
+    auto* made = new llvm::GlobalVariable(*module_.target, value->getType(), true, llvm::GlobalValue::InternalLinkage,
+                                          value, name_ + suffix);
+    made->setAlignment(llvm::Align(16));
+    return made;
   }
 
   void EmitRun(const std::vector<llvm::Constant*>& waits, llvm::Function* run) {
     static_assert(sizeof(CpuRegions) == 32 && offsetof(CpuRegions, slot_bytes) == 8 &&
                   offsetof(CpuRegions, local_bytes) == 16 && offsetof(CpuRegions, waits) == 24);
     auto* const table_type = llvm::ArrayType::get(waits[0]->getType(), waits.size());
-    const auto constant = [&](llvm::Constant* value, const std::string& suffix) {
-      auto* made = new llvm::GlobalVariable(*module_.target, value->getType(), true, llvm::GlobalValue::InternalLinkage,
-                                            value, name_ + suffix);
-      made->setAlignment(llvm::Align(16));
-      return made;
-    };
-    llvm::GlobalVariable* const table = constant(llvm::ConstantArray::get(table_type, waits), ".waits");
-    llvm::GlobalVariable* const regions = constant(
+    llvm::GlobalVariable* const table = Constant(llvm::ConstantArray::get(table_type, waits), ".waits");
+    llvm::GlobalVariable* const regions = Constant(
         llvm::ConstantStruct::getAnon(
             context(), {b_.getInt64(waits.size()), b_.getInt64(slot_bytes_), b_.getInt64(local_bytes_), table}),
         ".regions");
@@ -449,6 +617,7 @@ class KernelRegions {
   const uint64_t params_bytes_;
   const std::string& name_;
   Recomputed recomputed_;
+  const std::vector<bool> uniform_;     // By register.
   std::vector<size_t> points_;          // The instructions that wait; wait w is points_[w - 1].
   std::vector<bool> stops_;             // By instruction: whether it is one,
   std::vector<size_t> wait_at_;         // and its number.

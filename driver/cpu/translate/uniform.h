@@ -1,0 +1,21 @@
+// Which registers hold the same value for all threads of a warp that stay together.
+#ifndef SLIPWAY_DRIVER_CPU_TRANSLATE_UNIFORM_H_
+#define SLIPWAY_DRIVER_CPU_TRANSLATE_UNIFORM_H_
+
+#include <vector>
+
+#include "driver/cpu/ptx/module.h"
+
+namespace slipway::cpu {
+
+// Whether an instruction computes its results from its operands alone: no memory but the kernel's parameters, no flags,
+// nothing that changes while a thread runs.
+bool IsPure(const ptx::Function& kernel, const ptx::Instruction& instruction);
+
+// For each register of a kernel, whether all lanes of a warp have the same value in it at every wait, provided that
+// they have come to all waits so far together. Loop counters, strides and sizes are so, as a rule.
+std::vector<bool> UniformRegisters(const ptx::Function& kernel);
+
+}  // namespace slipway::cpu
+
+#endif  // SLIPWAY_DRIVER_CPU_TRANSLATE_UNIFORM_H_
