@@ -20,8 +20,9 @@ class Arena {
  public:
   static constexpr size_t kAlignment = 256;  // What cuMemAlloc promises.
 
-  // Who may free an allocation. Pinned host memory and module variables live in the same arena, for the same checks.
-  enum class Kind : uint8_t { kDevice, kHost, kModule };
+  // Who may free an allocation. Pinned host memory, module variables and what kernels call malloc for live in the same
+  // arena, for the same checks.
+  enum class Kind : uint8_t { kDevice, kHost, kModule, kHeap };
 
   struct Allocation {
     uintptr_t address = 0;

@@ -43,6 +43,9 @@ void LogFault(const Op& op, const Fault& fault, uint64_t first, uint64_t last) {
     case kNoMemory:
       what = "no memory for the registers and the local memory of a block";
       break;
+    case kAssertionFailed:
+      what = "a failed assertion";
+      break;
     default:
       what = fault.result == CUDA_ERROR_ILLEGAL_ADDRESS ? absl::StrCat("illegal access at 0x", absl::Hex(fault.address))
                                                         : std::string("a trap or an illegal instruction");
@@ -273,8 +276,9 @@ void Engine::RunLaunch(Lock& lock, Stream& stream) {
 // Runs blocks of a launch. `shared` may be null if the kernel needs none.
 static CUresult RunBlocks(Op& op, uint64_t first, uint64_t last, std::byte* shared) {
   Fault fault = RunBlocksGuarded(op.function->kernel->run, &op.launch, first, last, shared);
-  if (fault.result == CUDA_SUCCESS && std::atomic_ref(op.launch.trapped).load(std::memory_order_relaxed) != 0) {
-    fault.result = CUDA_ERROR_LAUNCH_FAILED;
+  const uint32_t trapped = std::atomic_ref(op.launch.trapped).load(std::memory_order_relaxed);
+  if (fault.result == CUDA_SUCCESS && trapped != 0) {
+    fault.result = trapped == kAssertionFailed ? CUDA_ERROR_ASSERT : CUDA_ERROR_LAUNCH_FAILED;
   }
   if (fault.result == CUDA_SUCCESS) return CUDA_SUCCESS;
   CUresult none = CUDA_SUCCESS;

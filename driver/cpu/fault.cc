@@ -9,6 +9,7 @@
 
 #include "driver/cpu/float_environment.h"
 #include "driver/cpu/sanitizers.h"
+#include "driver/cpu/system/printf.h"
 
 namespace slipway::cpu {
 namespace {
@@ -114,8 +115,10 @@ Fault RunBlocksGuarded(CpuRunBlocks run, CpuLaunch* launch, uint64_t first, uint
     run(launch, first, last, shared);
     std::atomic_signal_fence(std::memory_order_seq_cst);
     armed = nullptr;
+    FlushPrintf();
     return {};
   }
+  FlushPrintf();
   bool memory = guard.signal == SIGSEGV || guard.signal == SIGBUS;
   return {.result = memory ? CUDA_ERROR_ILLEGAL_ADDRESS : CUDA_ERROR_LAUNCH_FAILED,
           .address = memory ? guard.address : 0};

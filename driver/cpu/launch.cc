@@ -113,6 +113,7 @@ void FillLaunch(std::shared_ptr<Function> function, const LaunchRequest& request
   std::copy(request.block, request.block + 3, op->launch.block);
   op->launch.dynamic_shared_bytes = request.shared_bytes;
   op->launch.trapped = 0;
+  op->launch.heap = function->module->context->heap.get();
   op->blocks = uint64_t{request.grid[0]} * request.grid[1] * request.grid[2];
   op->chunk = request.cooperative ? 1 : ChunkOf(op->blocks, request.block, GetSettings().cores);
   op->next_block.store(0, std::memory_order_relaxed);

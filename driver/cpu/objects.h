@@ -17,6 +17,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "driver/cpu/program.h"
+#include "driver/cpu/system/device_heap.h"
 #include "driver/cpu/wait_queue.h"
 #include "slipway/driver_api.h"
 
@@ -32,6 +33,8 @@ struct Context {
   CUcontext handle = nullptr;
   // The first fault, which every later call on the context answers with; CUDA_SUCCESS while all is well.
   std::atomic<CUresult> sticky{CUDA_SUCCESS};
+
+  std::unique_ptr<DeviceHeap> heap;  // What kernels call malloc for.
 
   std::mutex peers_mutex;
   std::set<CUcontext> peers;  // Those whose memory it was given access to.

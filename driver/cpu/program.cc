@@ -27,8 +27,23 @@ bool IsInMemory(const ptx::Variable& variable) {
   return variable.space == ptx::Space::kGlobal || variable.space == ptx::Space::kConst;
 }
 
+// Of each variable the one that is meant by its name: what is not extern before what is, what is not weak before what
+// is, the first otherwise.
+std::vector<size_t> Definitions(const ptx::Module& module) {
+  const auto rank = [&](size_t i) { return 2 * module.variables[i].is_extern + module.variables[i].is_weak; };
+  std::map<std::string_view, size_t> best;
+  for (size_t i = 0; i < module.variables.size(); ++i) {
+    const auto [known, is_first] = best.emplace(module.variables[i].name, i);
+    if (!is_first && rank(i) < rank(known->second)) known->second = i;
+  }
+  std::vector<size_t> definitions;
+  for (const ptx::Variable& variable : module.variables) definitions.push_back(best[variable.name]);
+  return definitions;
+}
+
 // Offsets of the module's global and constant variables from the start of their memory.
-absl::StatusOr<std::vector<uint64_t>> LayOut(const ptx::Module& module, uint64_t* bytes) {
+absl::StatusOr<std::vector<uint64_t>> LayOut(const ptx::Module& module, const std::vector<size_t>& definitions,
+                                             uint64_t* bytes) {
   std::vector<uint64_t> offsets(module.variables.size());
   *bytes = 0;
   for (size_t i = 0; i < module.variables.size(); ++i) {
@@ -38,21 +53,46 @@ absl::StatusOr<std::vector<uint64_t>> LayOut(const ptx::Module& module, uint64_t
       return ptx::Unsupported(variable.line, "'", variable.name,
                               "': only .global, .const and .shared variables can stand outside functions");
     }
-    if (variable.is_extern || variable.bytes == 0) {
+    const ptx::Variable& definition = module.variables[definitions[i]];
+    if (definition.is_extern || definition.bytes == 0) {
       return ptx::Unsupported(variable.line, "'", variable.name, "' is not defined in this module");
+    }
+    if (definitions[i] != i) {
+      if (variable.is_extern || variable.is_weak) continue;
+      return ptx::Malformed(variable.line, "'", variable.name, "' is defined twice");
     }
     *bytes = llvm::alignTo(*bytes, variable.align);
     offsets[i] = *bytes;
     *bytes += variable.bytes;
     if (*bytes > kMaxGlobalBytes) return ptx::Malformed(variable.line, "global variables of more than 1 TiB");
   }
+  for (size_t i = 0; i < module.variables.size(); ++i) offsets[i] = offsets[definitions[i]];
   return offsets;
 }
 
-absl::Status Initialize(const ptx::Module& module, const std::vector<uint64_t>& addresses) {
+// The address that an initialiser names: of a variable, or of a device function, which is that of its code.
+absl::StatusOr<uint64_t> AddressOf(const ptx::Module& module, const std::vector<uint64_t>& addresses,
+                                   const HostCode& code, std::string_view symbol, int line) {
+  for (size_t i = 0; i < module.variables.size(); ++i) {
+    if (module.variables[i].name == symbol && IsInMemory(module.variables[i])) return addresses[i];
+  }
+  for (const ptx::Alias& alias : module.aliases) {
+    if (alias.name == symbol) symbol = alias.target;
+  }
+  for (const ptx::Function& function : module.functions) {
+    if (function.name != symbol || !function.has_body || function.is_kernel) continue;
+    SLIPWAY_ASSIGN_OR_RETURN(void* const address, code.Find(DeviceSymbol(symbol)));
+    return reinterpret_cast<uint64_t>(address);
+  }
+  return ptx::Unsupported(line, "an initial value is the address of '", symbol,
+                          "', which is no global variable or device function of this module");
+}
+
+absl::Status Initialize(const ptx::Module& module, const std::vector<size_t>& definitions,
+                        const std::vector<uint64_t>& addresses, const HostCode& code) {
   for (size_t i = 0; i < module.variables.size(); ++i) {
     const ptx::Variable& variable = module.variables[i];
-    if (!IsInMemory(variable)) continue;
+    if (!IsInMemory(variable) || definitions[i] != i) continue;
     auto* const memory = reinterpret_cast<std::byte*>(addresses[i]);
     if (variable.initializer.empty()) {
       std::memset(memory, 0, variable.bytes);
@@ -60,16 +100,10 @@ absl::Status Initialize(const ptx::Module& module, const std::vector<uint64_t>& 
     }
     std::memcpy(memory, variable.initializer.data(), variable.bytes);
     for (const ptx::Relocation& relocation : variable.relocations) {
-      uint64_t address = 0;
-      for (size_t j = 0; j < module.variables.size(); ++j) {
-        if (module.variables[j].name == relocation.symbol && IsInMemory(module.variables[j])) address = addresses[j];
-      }
-      if (address == 0) {
-        return ptx::Unsupported(variable.line, "'", variable.name, "' is initialised with the address of '",
-                                relocation.symbol, "', which is no global variable of this module");
-      }
-      address += static_cast<uint64_t>(relocation.addend);
-      std::memcpy(memory + relocation.offset, &address, sizeof(address));
+      SLIPWAY_ASSIGN_OR_RETURN(uint64_t address,
+                               AddressOf(module, addresses, code, relocation.symbol, relocation.line));
+      address = (address + static_cast<uint64_t>(relocation.addend)) >> relocation.shift;
+      std::memcpy(memory + relocation.offset, &address, relocation.bytes);
     }
   }
   return absl::OkStatus();
@@ -104,8 +138,9 @@ absl::StatusOr<std::unique_ptr<Program>> Program::Load(std::string_view ptx, con
   state->isa = module->version;
   state->sm = module->sm;
 
+  const std::vector<size_t> definitions = Definitions(*module);
   uint64_t bytes = 0;
-  SLIPWAY_ASSIGN_OR_RETURN(std::vector<uint64_t> addresses, LayOut(*module, &bytes));
+  SLIPWAY_ASSIGN_OR_RETURN(std::vector<uint64_t> addresses, LayOut(*module, definitions, &bytes));
   if (bytes != 0) {
     std::byte* memory = nullptr;
     if (options.allocate) {
@@ -119,11 +154,12 @@ absl::StatusOr<std::unique_ptr<Program>> Program::Load(std::string_view ptx, con
     for (size_t i = 0; i < addresses.size(); ++i) {
       const ptx::Variable& variable = module->variables[i];
       if (!IsInMemory(variable)) continue;
-      state->globals.push_back(
-          {std::string(variable.name), memory + addresses[i], variable.bytes, variable.space == ptx::Space::kConst});
+      if (definitions[i] == i) {
+        state->globals.push_back(
+            {std::string(variable.name), memory + addresses[i], variable.bytes, variable.space == ptx::Space::kConst});
+      }
       addresses[i] += reinterpret_cast<uint64_t>(memory);
     }
-    SLIPWAY_RETURN_IF_ERROR(Initialize(*module, addresses));
   }
 
   llvm::LLVMContext context;
@@ -131,6 +167,7 @@ absl::StatusOr<std::unique_ptr<Program>> Program::Load(std::string_view ptx, con
   SLIPWAY_RETURN_IF_ERROR(HostCode::Prepare(target));
   SLIPWAY_RETURN_IF_ERROR(TranslateModule(*module, addresses, target, &state->kernels));
   SLIPWAY_ASSIGN_OR_RETURN(state->code, HostCode::Compile(target));
+  SLIPWAY_RETURN_IF_ERROR(Initialize(*module, definitions, addresses, *state->code));
   for (size_t i = 0; i < state->kernels.size(); ++i) {
     SLIPWAY_ASSIGN_OR_RETURN(void* const run, state->code->Find(KernelSymbol(i)));
     state->kernels[i].run = reinterpret_cast<CpuRunBlocks>(run);

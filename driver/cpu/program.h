@@ -20,12 +20,15 @@
 
 namespace slipway::cpu {
 
-// How a thread fails, other than by a fault.
+class DeviceHeap;
+
+// Why a launch fails, other than by a fault.
 enum CpuFailure : uint32_t {
-  kThreadTrapped = 1,  // It executed `trap`.
-  kDeadlock = 2,       // Threads of its block wait for others that never come.
-  kBadBarrier = 3,     // A barrier has a number past 15 or a number of threads that is no multiple of 32.
-  kNoMemory = 4,       // For the registers and local memory of a block.
+  kThreadTrapped = 1,    // A thread executed `trap`.
+  kDeadlock = 2,         // Threads of a block wait for others that never come.
+  kBadBarrier = 3,       // A barrier has a number past 15 or a number of threads that is no multiple of 32.
+  kNoMemory = 4,         // For the registers and local memory of a block.
+  kAssertionFailed = 5,  // It called __assertfail.
 };
 
 // What translated code reads about a launch. One a launch, shared by every thread that runs its blocks; it and what it
@@ -35,8 +38,9 @@ struct CpuLaunch {
   uint32_t grid[3] = {1, 1, 1};       // Blocks.
   uint32_t block[3] = {1, 1, 1};      // Threads a block.
   uint32_t dynamic_shared_bytes = 0;
-  uint32_t trapped = 0;  // Becomes a CpuFailure if a thread fails; that range of blocks then ends at once.
-  uint64_t grid_id = 0;  // %gridid.
+  uint32_t trapped = 0;        // Becomes a CpuFailure if a thread fails; that range of blocks then ends at once.
+  uint64_t grid_id = 0;        // %gridid.
+  DeviceHeap* heap = nullptr;  // What malloc in a kernel takes from; null: nothing.
 };
 
 // Runs blocks [first_block, last_block) in index order (x fastest: index = x + grid_x * (y + grid_y * z)). `shared` is

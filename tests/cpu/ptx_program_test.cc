@@ -8,56 +8,13 @@
 #include "driver/cpu/program.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/assembled.h"
+#include "tests/cpu/ptx_kernel.h"
 
 namespace slipway::cpu {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-constexpr char kHeader[] = ".version 8.4\n.target sm_90\n.address_size 64\n";
-
-std::unique_ptr<Program> LoadOrDie(const std::string& body) {
-  auto program = Program::Load(kHeader + body);
-  EXPECT_TRUE(program.ok()) << program.status();
-  AssembleAfterTests(kHeader + body);
-  return program.ok() ? *std::move(program) : nullptr;
-}
-
-// Runs the only kernel: out[i] for every thread of `blocks` blocks of `threads`, given {out, parameter, n}.
-template <class T>
-std::vector<T> RunKernel(const Program& program, size_t count, uint64_t parameter, uint32_t blocks, uint32_t threads,
-                         uint32_t* trapped = nullptr) {
-  std::vector<T> out(count, T{});
-  struct alignas(16) {
-    T* out;
-    uint64_t parameter;
-    uint32_t n;
-  } params{out.data(), parameter, static_cast<uint32_t>(count)};
-  CpuLaunch launch;
-  launch.params = reinterpret_cast<const std::byte*>(&params);
-  launch.grid[0] = blocks;
-  launch.block[0] = threads;
-  alignas(128) static std::byte shared[1 << 16];
-  program.kernels()[0].run(&launch, 0, blocks, shared);
-  if (trapped != nullptr) *trapped = launch.trapped;
-  return out;
-}
-
-// A kernel over {out, parameter, n} whose body computes %d (of `type`) from %i, %u (parameter).
-std::string ElementKernel(const std::string& body, const std::string& type = "b32", const std::string& before = "",
-                          const std::string& guard = "setp.ge.s32 %p0, %i, %n;") {
-  const std::string bytes = type == "b64" ? "8" : "4";
-  return before + ".visible .entry k(.param .u64 out, .param .u64 parameter, .param .u32 n)\n{\n" +
-         ".reg .pred %p<9>; .reg .b32 %r<20>; .reg .b64 %l<20>; .reg .f32 %f<9>; .reg .b32 %i, %n; .reg .b64 %u, "
-         "%to;\n" +
-         ".reg ." + type + " %d;\n" +
-         "mov.u32 %r0, %ctaid.x; mov.u32 %r1, %ntid.x; mov.u32 %r2, %tid.x; mad.lo.s32 %i, %r0, %r1, %r2;\n" +
-         "ld.param.u32 %n, [n]; ld.param.u64 %u, [parameter]; ld.param.u64 %to, [out];\n" + guard +
-         "\n@%p0 bra END;\n" + "mul.wide.s32 %l0, %i, " + bytes + "; add.s64 %to, %to, %l0;\n" + body + "\nst.global." +
-         type + " [%to], %d;\nEND: ret;\n}\n";
-}
 
 TEST(PtxProgram, LoopsAndBranches) {  // Collatz steps: threads leave the loop at different times.
   const auto program = LoadOrDie(ElementKernel(R"(
@@ -332,10 +289,6 @@ const Refused kRefused[] = {
     {"BadComparison", Instruction("setp.equ.s32 %p1, %r1, %r2;"), ".equ is not for this type"},
     {"NoRounding", Instruction("cvt.s32.f32 %r1, %r2;"), "expected .rni, .rzi, .rmi or .rpi"},
     {"NoHalf", Instruction("mul.u32 %r1, %r2, %r3;"), "expected .lo, .hi or .wide"},
-    {"ExternFunction",
-     std::string(kHeader) + ".extern .func (.param .b32 r) vprintf(.param .b64 a, .param .b64 b);\n.entry k()\n{\n"
-                            ".param .b32 r; .param .b64 a; .param .b64 b;\ncall.uni (r), vprintf, (a, b);\n}\n",
-     "line 8: call.uni: 'vprintf' has no body in this module", kUnimplemented},
     {"WrongArguments", std::string(kHeader) + ".func f(.param .b32 a) { ret; }\n.entry k()\n{\ncall f;\n}\n",
      "'f' takes 1 arguments and gives 0 results, not 0 and 0"},
     {"DefinedTwice", std::string(kHeader) + ".entry k() { ret; }\n.entry k() { ret; }\n",

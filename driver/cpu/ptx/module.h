@@ -16,9 +16,12 @@ namespace slipway::cpu::ptx {
 
 // The address of a symbol within a variable's initialiser.
 struct Relocation {
-  size_t offset = 0;  // Where in the variable; 8 bytes.
+  size_t offset = 0;  // Where in the variable.
+  size_t bytes = 8;   // 1 for `0xff00(symbol)`, which takes one byte of the address:
+  int shift = 0;      // what is left of it after this shift.
   std::string_view symbol;
   int64_t addend = 0;
+  int line = 0;
 };
 
 // A register, parameter, or variable in memory.
@@ -31,6 +34,7 @@ struct Variable {
   uint64_t bytes = 0;
   uint32_t align = 1;
   bool is_extern = false;
+  bool is_weak = false;                // .weak or .common: gives way to another definition.
   std::vector<std::byte> initializer;  // Empty, or `bytes` long.
   std::vector<Relocation> relocations;
   int line = 0;
@@ -69,10 +73,18 @@ struct Instruction {
   std::vector<Operand> operands;
 };
 
+// What a call through a register may call: `P: .callprototype (results) _ (params);`, or `P: .calltargets f, g;`.
+struct Prototype {
+  std::vector<Variable> returns;
+  std::vector<Variable> params;
+  std::vector<std::string_view> targets;
+};
+
 struct Function {
   std::string_view name;
   bool is_kernel = false;
   bool has_body = false;
+  bool is_weak = false;
   int line = 0;
   std::vector<int> returns;  // Indices into variables.
   std::vector<int> params;
@@ -80,18 +92,26 @@ struct Function {
   std::vector<Instruction> body;
   std::map<std::string_view, size_t> labels;  // To the index of the instruction that follows.
   std::map<std::string_view, std::vector<std::string_view>> branch_tables;
+  std::map<std::string_view, Prototype> prototypes;
   uint32_t max_block[3] = {};       // .maxntid
   uint32_t required_block[3] = {};  // .reqntid
 };
 
+struct Alias {  // .alias name, target;
+  std::string_view name, target;
+  int line = 0;
+};
+
 struct Module {
-  std::string text;  // What every string_view here points into.
-  int version = 0;   // * 10
+  std::string text;               // What every string_view here points into,
+  std::deque<std::string> names;  // or these: names made for variables that functions declare.
+  int version = 0;                // * 10
   int sm = 0;
   std::string_view target;
   int address_size = 64;
   std::vector<Variable> variables;
   std::deque<Function> functions;
+  std::vector<Alias> aliases;
 };
 
 }  // namespace slipway::cpu::ptx

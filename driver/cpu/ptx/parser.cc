@@ -27,8 +27,14 @@ struct RegisterFamily {
   Variable prototype;
 };
 
+struct Linkage {
+  bool is_extern = false;
+  bool is_weak = false;
+};
+
 struct Scope {
   std::map<std::string_view, int> variables;
+  std::map<std::string_view, std::string_view> statics;  // What lies outside the function: to its name in the module.
   std::map<std::string_view, RegisterFamily> families;
 };
 
@@ -88,13 +94,24 @@ class Parser {
     if (Accept(".file") || Is(".loc")) return SkipLine(line);
     if (Accept(".section")) return SkipSection();
     if (Accept(".pragma")) return SkipStatement();
-    bool is_extern = false;
+    if (Accept(".alias")) return ParseAlias(line);
+    Linkage linkage;
     while (Is(".visible") || Is(".extern") || Is(".weak") || Is(".common")) {
-      is_extern |= Is(".extern");
+      linkage.is_extern |= Is(".extern");
+      linkage.is_weak |= Is(".weak") || Is(".common");
       ++at_;
     }
-    if (Is(".entry") || Is(".func")) return ParseFunction();
-    return Declaration(is_extern, nullptr);
+    if (Is(".entry") || Is(".func")) return ParseFunction(linkage);
+    return Declaration(linkage, nullptr);
+  }
+
+  absl::Status ParseAlias(int line) {
+    Alias alias{.line = line};
+    SLIPWAY_ASSIGN_OR_RETURN(alias.name, Identifier());
+    SLIPWAY_RETURN_IF_ERROR(Expect(","));
+    SLIPWAY_ASSIGN_OR_RETURN(alias.target, Identifier());
+    module_->aliases.push_back(alias);
+    return Expect(";");
   }
 
   absl::Status Version() {
@@ -181,11 +198,9 @@ class Parser {
           }
         }
       } else if (word == "attribute") {
-        while (token().kind != Token::Kind::kEnd && !Is(")")) {
-          if (Is(".managed")) return Unsupported(line, ".managed: not supported");
-          ++at_;
-        }
-        SLIPWAY_RETURN_IF_ERROR(Expect(")"));
+        ++at_;
+        if (token(1).text == ".managed") return Unsupported(line, ".managed: not supported");
+        SLIPWAY_RETURN_IF_ERROR(SkipParentheses());
       } else {
         return Unsupported(line, token().text, ": not supported here");
       }
@@ -220,7 +235,7 @@ class Parser {
     return variable;
   }
 
-  absl::Status Declaration(bool is_extern, Function* function) {
+  absl::Status Declaration(Linkage linkage, Function* function) {
     SLIPWAY_ASSIGN_OR_RETURN(Variable head, DeclarationHead());
     do {
       if (head.space == Space::kRegister && token(1).text == "<") {
@@ -235,9 +250,12 @@ class Parser {
         continue;
       }
       SLIPWAY_ASSIGN_OR_RETURN(Variable variable, Declarator(head));
-      variable.is_extern = is_extern;
+      variable.is_extern = linkage.is_extern;
+      variable.is_weak = linkage.is_weak;
       if (Accept("=")) SLIPWAY_RETURN_IF_ERROR(Initializer(variable));
-      if (function != nullptr) {
+      if (function != nullptr && IsStatic(*function, variable)) {
+        SLIPWAY_RETURN_IF_ERROR(AddStatic(*function, std::move(variable)));
+      } else if (function != nullptr) {
         SLIPWAY_RETURN_IF_ERROR(AddLocal(*function, std::move(variable)).status());
       } else if (head.space == Space::kRegister || head.space == Space::kParam) {
         return Malformed(head.line, "a register or parameter outside any function");
@@ -248,10 +266,31 @@ class Parser {
     return Expect(";");
   }
 
+  // Whether a variable that a function declares exists once, not once a call.
+  static bool IsStatic(const Function& function, const Variable& variable) {
+    if (variable.space == Space::kShared) return !function.is_kernel && variable.bytes != 0;
+    return variable.space == Space::kGlobal || variable.space == Space::kConst;
+  }
+
+  // Such a variable is one of the module under a name that no text can have.
+  absl::Status AddStatic(const Function& function, Variable variable) {
+    const std::string_view name = module_->names.emplace_back(
+        Concat(function.name, ".", variable.name, ".", static_cast<uint64_t>(module_->names.size())));
+    if (!scopes_.back().statics.emplace(variable.name, name).second ||
+        scopes_.back().variables.contains(variable.name)) {
+      return Malformed(variable.line, "'", variable.name, "' is declared twice");
+    }
+    variable.name = name;
+    module_->variables.push_back(std::move(variable));
+    return absl::OkStatus();
+  }
+
   absl::StatusOr<int> AddLocal(Function& function, Variable variable) {
     if (function.variables.size() >= kMaxRegisters) return Malformed(variable.line, "too many registers");
     const int index = static_cast<int>(function.variables.size());
-    if (!scopes_.back().variables.emplace(variable.name, index).second) {
+    // Parameters of a declaration may go by the name of _.
+    if (variable.name != "_" && (!scopes_.back().variables.emplace(variable.name, index).second ||
+                                 scopes_.back().statics.contains(variable.name))) {
       return Malformed(variable.line, "'", variable.name, "' is declared twice");
     }
     function.variables.push_back(std::move(variable));
@@ -281,22 +320,19 @@ class Parser {
     const size_t size = std::max(variable.type.total_bits(), 8) / 8;
     if (!sized) variable.initializer.resize(*offset + size);
     if (*offset + size > variable.initializer.size()) return Error("more initial values than elements");
-    if (token().kind == Token::Kind::kIdentifier && token().text != "WARP_SZ") {
-      Relocation relocation{.offset = *offset, .symbol = token().text};
-      ++at_;
-      const bool generic = relocation.symbol == "generic";
-      if (relocation.symbol == "mask") return Unsupported(token().line, "mask()");
-      if (generic) {
-        SLIPWAY_RETURN_IF_ERROR(Expect("("));
-        SLIPWAY_ASSIGN_OR_RETURN(relocation.symbol, Identifier());
-        SLIPWAY_RETURN_IF_ERROR(Expect(")"));
+    if (token().kind == Token::Kind::kInteger && Is(token(1), "(")) {  // 0xff00(symbol): one byte of an address.
+      const uint64_t mask = tokens_[at_++].bits;
+      if (size != 1) return Error("a masked address in an element that is not 8 bits wide");
+      const int shift = mask == 0 ? 0 : std::countr_zero(mask);
+      if (mask == 0 || shift % 8 != 0 || mask >> shift != 0xff) {
+        return Error("a mask that is not 0xff, 0xff00 and so on to 0xff00000000000000");
       }
+      SLIPWAY_RETURN_IF_ERROR(Expect("("));
+      SLIPWAY_RETURN_IF_ERROR(AddressInInitializer(variable, {.offset = *offset, .bytes = 1, .shift = shift}));
+      SLIPWAY_RETURN_IF_ERROR(Expect(")"));
+    } else if (token().kind == Token::Kind::kIdentifier && token().text != "WARP_SZ") {
       if (size != 8) return Error("an address in an element that is not 64 bits wide");
-      if (Is("+") || Is("-")) {
-        SLIPWAY_ASSIGN_OR_RETURN(uint64_t addend, Integer());
-        relocation.addend = static_cast<int64_t>(addend);
-      }
-      variable.relocations.push_back(relocation);
+      SLIPWAY_RETURN_IF_ERROR(AddressInInitializer(variable, {.offset = *offset}));
     } else {
       SLIPWAY_ASSIGN_OR_RETURN(Constant value, ParseConstant(tokens_, &at_));
       uint64_t bits = value.bits;
@@ -313,18 +349,87 @@ class Parser {
     return absl::OkStatus();
   }
 
-  absl::Status ParameterList(Function& function, std::vector<int>& list) {
+  // `symbol + 8` or `generic(symbol) + 8`.
+  absl::Status AddressInInitializer(Variable& variable, Relocation relocation) {
+    relocation.line = token().line;
+    SLIPWAY_ASSIGN_OR_RETURN(relocation.symbol, Identifier());
+    if (relocation.symbol == "generic") {
+      SLIPWAY_RETURN_IF_ERROR(Expect("("));
+      SLIPWAY_ASSIGN_OR_RETURN(relocation.symbol, Identifier());
+      SLIPWAY_RETURN_IF_ERROR(Expect(")"));
+    }
+    if (!scopes_.empty()) relocation.symbol = Static(relocation.symbol);
+    if (Is("+") || Is("-")) {
+      SLIPWAY_ASSIGN_OR_RETURN(uint64_t addend, Integer());
+      relocation.addend = static_cast<int64_t>(addend);
+    }
+    variable.relocations.push_back(relocation);
+    return absl::OkStatus();
+  }
+
+  // What the module calls a name that may be that of a function's static variable.
+  std::string_view Static(std::string_view name) const {
+    for (size_t i = scopes_.size(); i-- > 0;) {
+      if (const auto it = scopes_[i].statics.find(name); it != scopes_[i].statics.end()) return it->second;
+    }
+    return name;
+  }
+
+  absl::StatusOr<std::vector<Variable>> Parameters() {
+    std::vector<Variable> list;
     SLIPWAY_RETURN_IF_ERROR(Expect("("));
     while (!Is(")")) {
-      if (token().text == "_") return Unsupported(token().line, "a parameter without a name");
       SLIPWAY_ASSIGN_OR_RETURN(Variable head, DeclarationHead());
       SLIPWAY_ASSIGN_OR_RETURN(Variable variable, Declarator(head));
       if (variable.bytes == 0) return Malformed(variable.line, "'", variable.name, "' has no size");
-      SLIPWAY_ASSIGN_OR_RETURN(int index, AddLocal(function, std::move(variable)));
-      list.push_back(index);
+      list.push_back(std::move(variable));
       if (!Accept(",")) break;
     }
-    return Expect(")");
+    SLIPWAY_RETURN_IF_ERROR(Expect(")"));
+    return list;
+  }
+
+  absl::Status ParameterList(Function& function, std::vector<int>& list) {
+    SLIPWAY_ASSIGN_OR_RETURN(std::vector<Variable> variables, Parameters());
+    for (Variable& variable : variables) {
+      SLIPWAY_ASSIGN_OR_RETURN(int index, AddLocal(function, std::move(variable)));
+      list.push_back(index);
+    }
+    return absl::OkStatus();
+  }
+
+  // After `name:`, what stands for functions that are called through a register.
+  absl::Status ParsePrototype(Function& function, std::string_view name) {
+    Prototype prototype;
+    if (Accept(".calltargets")) {
+      do {
+        SLIPWAY_ASSIGN_OR_RETURN(std::string_view target, Identifier());
+        prototype.targets.push_back(target);
+      } while (Accept(","));
+    } else {
+      SLIPWAY_RETURN_IF_ERROR(Expect(".callprototype"));
+      if (Is("(")) {
+        SLIPWAY_ASSIGN_OR_RETURN(prototype.returns, Parameters());
+      }
+      SLIPWAY_RETURN_IF_ERROR(Identifier().status());
+      if (Is("(")) {
+        SLIPWAY_ASSIGN_OR_RETURN(prototype.params, Parameters());
+      }
+      while (token().kind == Token::Kind::kDirective) {
+        const Token directive = token();
+        ++at_;
+        SLIPWAY_RETURN_IF_ERROR(FunctionDirective(directive));
+      }
+    }
+    function.prototypes[name] = std::move(prototype);
+    return Expect(";");
+  }
+
+  // What may follow the parameters of a function or of a prototype: nothing that matters here.
+  absl::Status FunctionDirective(const Token& directive) {
+    if (directive.text == ".noreturn" || directive.text == ".unified") return absl::OkStatus();
+    if (directive.text == ".abi_preserve" || directive.text == ".abi_preserve_control") return Integer().status();
+    return Unsupported(directive.line, directive.text, ": not supported");
   }
 
   absl::Status Dimensions(uint32_t (&dimensions)[3]) {
@@ -338,8 +443,9 @@ class Parser {
     return absl::OkStatus();
   }
 
-  absl::Status ParseFunction() {
+  absl::Status ParseFunction(Linkage linkage) {
     Function& function = module_->functions.emplace_back();
+    function.is_weak = linkage.is_weak;
     function.is_kernel = Is(".entry");
     function.line = token().line;
     ++at_;
@@ -361,8 +467,10 @@ class Parser {
         SLIPWAY_RETURN_IF_ERROR(Integer().status());
       } else if (directive.text == ".pragma") {
         SLIPWAY_RETURN_IF_ERROR(SkipStatement());
-      } else if (directive.text != ".noreturn" && directive.text != ".unified") {
-        return Unsupported(directive.line, directive.text, ": not supported");
+      } else if (directive.text == ".attribute") {
+        SLIPWAY_RETURN_IF_ERROR(SkipParentheses());
+      } else {
+        SLIPWAY_RETURN_IF_ERROR(FunctionDirective(directive));
       }
     }
     if (Accept(";")) return absl::OkStatus();  // A declaration.
@@ -375,9 +483,15 @@ class Parser {
     return absl::OkStatus();
   }
 
-  absl::Status SkipParentheses() {
-    while (token().kind != Token::Kind::kEnd && !Is(")")) ++at_;
-    return Expect(")");
+  absl::Status SkipParentheses() {  // Nested ones: .attribute(.unified(1, 2)).
+    int depth = 0;
+    do {
+      if (Is("(")) ++depth;
+      if (Is(")")) --depth;
+      if (token().kind == Token::Kind::kEnd || Is(";")) return Wanted("')'");
+      ++at_;
+    } while (depth > 0);
+    return absl::OkStatus();
   }
 
   // { statements }, nested blocks included: an explicit stack of scopes instead of recursion.
@@ -406,10 +520,7 @@ class Parser {
     if (first.kind == Token::Kind::kDirective) {
       if (first.text == ".loc" || first.text == ".file") return SkipLine(first.line);
       if (first.text == ".pragma") return SkipStatement();
-      if (first.text == ".callprototype" || first.text == ".calltargets") {
-        return Unsupported(first.line, first.text, ": not supported");
-      }
-      return Declaration(Accept(".extern"), &function);
+      return Declaration({.is_extern = Accept(".extern")}, &function);
     }
     if (first.kind == Token::Kind::kIdentifier && Is(token(1), ":")) {
       at_ += 2;
@@ -421,7 +532,7 @@ class Parser {
         } while (Accept(","));
         return Expect(";");
       }
-      if (Is(".callprototype") || Is(".calltargets")) return SkipStatement();  // An indirect call refuses itself.
+      if (Is(".callprototype") || Is(".calltargets")) return ParsePrototype(function, first.text);
       if (!function.labels.emplace(first.text, function.body.size()).second) {
         return Malformed(first.line, "label '", first.text, "' is defined twice");
       }
@@ -467,6 +578,7 @@ class Parser {
     for (size_t i = scopes_.size(); i-- > 0;) {
       Scope& scope = scopes_[i];
       if (const auto it = scope.variables.find(name); it != scope.variables.end()) return it->second;
+      if (scope.statics.contains(name)) return -1;
       if (scope.families.empty()) continue;
       size_t digits = name.size();
       while (digits > 0 && name[digits - 1] >= '0' && name[digits - 1] <= '9') --digits;
@@ -532,8 +644,9 @@ class Parser {
     const int line = token().line;
     operand.name = token().text;
     ++at_;
-    if (operand.name == "_") return operand;
+    if (operand.name == "_") return Is("|") ? Pair(function, std::move(operand), depth) : operand;
     SLIPWAY_ASSIGN_OR_RETURN(operand.variable, Lookup(function, operand.name));
+    if (operand.variable < 0) operand.name = Static(operand.name);
     if (operand.variable >= 0 && function.variables[operand.variable].space == Space::kRegister) {
       operand.kind = Operand::Kind::kRegister;
     } else if (operand.variable < 0 && operand.name[0] == '%') {
@@ -555,16 +668,18 @@ class Parser {
       SLIPWAY_ASSIGN_OR_RETURN(uint64_t offset, Integer());
       operand.offset = static_cast<int64_t>(offset);
     }
-    if (Is("|") && depth <= kMaxOperandDepth) {
-      ++at_;
-      Operand pair;
-      pair.kind = Operand::Kind::kPair;
-      SLIPWAY_ASSIGN_OR_RETURN(Operand second, ParseOperand(function, depth + 1));
-      pair.elements.push_back(std::move(operand));
-      pair.elements.push_back(std::move(second));
-      return pair;
-    }
+    if (Is("|") && depth <= kMaxOperandDepth) return Pair(function, std::move(operand), depth);
     return operand;
+  }
+
+  absl::StatusOr<Operand> Pair(Function& function, Operand first, int depth) {  // At the '|'.
+    ++at_;
+    Operand pair;
+    pair.kind = Operand::Kind::kPair;
+    SLIPWAY_ASSIGN_OR_RETURN(Operand second, ParseOperand(function, depth + 1));
+    pair.elements.push_back(std::move(first));
+    pair.elements.push_back(std::move(second));
+    return pair;
   }
 
   std::unique_ptr<Module> module_;

@@ -5,6 +5,7 @@
 #include "driver/cpu/translate/instructions.h"
 #include "driver/cpu/translate/launch_fields.h"
 #include "driver/cpu/translate/module_translator.h"
+#include "driver/cpu/translate/system_calls.h"
 #include "driver/cpu/translate/waits.h"
 
 namespace slipway::cpu {
@@ -14,6 +15,19 @@ namespace {
 void StartDeadBlock(Emitter& e) {
   e.b.SetInsertPoint(llvm::BasicBlock::Create(e.b.getContext(), "after", e.b.GetInsertBlock()->getParent()));
 }
+
+}  // namespace
+
+void EmitTrap(Emitter& e, CpuFailure reason) {
+  llvm::StoreInst* store =
+      e.b.CreateStore(e.Int(32, reason), LaunchField(e.b, e.thread.launch, offsetof(CpuLaunch, trapped)));
+  store->setAtomic(llvm::AtomicOrdering::Monotonic);  // Other ranges of the launch may store it too.
+  store->setAlignment(llvm::Align(4));
+  e.b.CreateBr(e.trapped);
+  StartDeadBlock(e);
+}
+
+namespace {
 
 llvm::BasicBlock* Target(Emitter& e, const Operand& operand) {
   if (operand.kind == Operand::Kind::kSymbol && operand.variable < 0 && operand.offset == 0) {
@@ -71,14 +85,10 @@ void Exit(Emitter& e) {
 
 void Trap(Emitter& e) {
   e.FinishModifiers();
-  if (!e.Want(0, 0)) return;
-  llvm::StoreInst* store =
-      e.b.CreateStore(e.Int(32, 1), LaunchField(e.b, e.thread.launch, offsetof(CpuLaunch, trapped)));
-  store->setAtomic(llvm::AtomicOrdering::Monotonic);  // Other ranges of the launch may store it too.
-  store->setAlignment(llvm::Align(4));
-  e.b.CreateBr(e.trapped);
-  StartDeadBlock(e);
+  if (e.Want(0, 0)) EmitTrap(e, kThreadTrapped);
 }
+
+constexpr size_t kThreadArguments = 8;  // Before the results and arguments of every call: see DeclareDevice.
 
 // Arguments and results travel by address: of a .param variable of the caller, or of a copy made here.
 Value* ArgumentAddress(Emitter& e, const Operand& argument, const ptx::Variable& parameter, bool result) {
@@ -94,6 +104,52 @@ Value* ArgumentAddress(Emitter& e, const Operand& argument, const ptx::Variable&
   return slot;
 }
 
+// What the caller passes: a function's own parameters, or those of a prototype.
+struct Signature {
+  std::vector<const ptx::Variable*> returns, params;
+};
+
+Signature SignatureOf(const ptx::Function& function) {
+  Signature signature;
+  for (int index : function.returns) signature.returns.push_back(&function.variables[index]);
+  for (int index : function.params) signature.params.push_back(&function.variables[index]);
+  return signature;
+}
+
+// Of a call through a register: what its prototype says, or the first of its targets.
+Signature SignatureOf(Emitter& e, const Operand& prototype) {
+  Signature signature;
+  const auto found = e.function.prototypes.find(prototype.name);
+  if (found == e.function.prototypes.end()) {
+    e.Malformed("'", prototype.name, "' is no .callprototype or .calltargets of this function");
+    return signature;
+  }
+  for (std::string_view target : found->second.targets) {
+    const auto function = e.module.functions.find(target);
+    if (function != e.module.functions.end()) return SignatureOf(*function->second);
+    e.Malformed("'", target, "' is not declared");
+  }
+  for (const ptx::Variable& variable : found->second.returns) signature.returns.push_back(&variable);
+  for (const ptx::Variable& variable : found->second.params) signature.params.push_back(&variable);
+  return signature;
+}
+
+// Calls code of DeclareDevice's type; goes on where it returned.
+void EmitCall(Emitter& e, Value* code, const std::vector<Value*>& values) {
+  std::vector<llvm::Type*> types;
+  for (Value* value : values) types.push_back(value->getType());
+  Value* ended = e.b.CreateCall(llvm::FunctionType::get(e.b.getInt1Ty(), types, false), code, values);
+  llvm::Function* const function = e.b.GetInsertBlock()->getParent();
+  llvm::BasicBlock* const next = llvm::BasicBlock::Create(e.b.getContext(), "returned", function);
+  llvm::BasicBlock* const over = llvm::BasicBlock::Create(e.b.getContext(), "over", function);
+  e.b.CreateCondBr(ended, over, next);
+  // The thread ended inside the call, by `exit` or by `trap`.
+  e.b.SetInsertPoint(over);
+  Value* trapped = e.b.CreateLoad(e.b.getInt32Ty(), LaunchField(e.b, e.thread.launch, offsetof(CpuLaunch, trapped)));
+  e.b.CreateCondBr(e.b.CreateICmpNE(trapped, e.Int(32, 0)), e.trapped, e.exited);
+  e.b.SetInsertPoint(next);
+}
+
 void Call(Emitter& e) {
   e.Take("uni");
   e.FinishModifiers();
@@ -104,16 +160,33 @@ void Call(Emitter& e) {
   const Operand& target = e.operand(at++);
   const bool has_arguments = at < e.operands() && e.operand(at).kind == Operand::Kind::kList;
   const std::vector<Operand>& arguments = has_arguments ? e.operand(at++).elements : none;
-  if (target.kind == Operand::Kind::kRegister) return e.Unsupported("calls through a register");
-  if (target.kind != Operand::Kind::kSymbol) return e.Malformed("expected the name of a function");
-  const auto found = e.module.functions.find(target.name);
-  if (found == e.module.functions.end()) return e.Malformed("'", target.name, "' is not declared");
-  const ptx::Function& callee = *found->second;
-  const auto code = e.module.device_functions.find(target.name);
-  if (code == e.module.device_functions.end()) return e.Unsupported("'", target.name, "' has no body in this module");
-  if (results.size() != callee.returns.size() || arguments.size() != callee.params.size()) {
-    return e.Malformed("'", target.name, "' takes ", callee.params.size(), " arguments and gives ",
-                       callee.returns.size(), " results, not ", arguments.size(), " and ", results.size());
+  Signature signature;
+  Value* code = nullptr;
+  const SystemCall* system_call = nullptr;
+  if (target.kind == Operand::Kind::kRegister) {
+    if (at >= e.operands()) return e.Malformed("expected a .callprototype or .calltargets after the arguments");
+    signature = SignatureOf(e, e.operand(at));
+    code = e.b.CreateIntToPtr(e.Read(target, Type{Kind::kBits, 64}), e.b.getPtrTy());
+  } else if (target.kind != Operand::Kind::kSymbol) {
+    return e.Malformed("expected the name of a function");
+  } else {
+    const auto found = e.module.functions.find(target.name);
+    if (found == e.module.functions.end()) return e.Malformed("'", target.name, "' is not declared");
+    signature = SignatureOf(*found->second);
+    const auto body = e.module.device_functions.find(target.name);
+    if (body != e.module.device_functions.end()) {
+      code = body->second;
+    } else if (system_call = FindSystemCall(target.name); system_call == nullptr) {
+      return e.Unsupported("'", target.name, "' has no body in this module");
+    } else if (signature.returns.size() != system_call->returns || signature.params.size() != system_call->params) {
+      return e.Malformed("'", target.name, "' has ", system_call->params, " parameters and ", system_call->returns,
+                         " results; it is declared with ", signature.params.size(), " and ", signature.returns.size());
+    }
+  }
+  if (e.failed()) return;
+  if (results.size() != signature.returns.size() || arguments.size() != signature.params.size()) {
+    return e.Malformed("'", target.name, "' takes ", signature.params.size(), " arguments and gives ",
+                       signature.returns.size(), " results, not ", arguments.size(), " and ", results.size());
   }
   std::vector<Value*> values = {e.thread.launch, e.thread.shared};
   for (const auto* dimensions : {&e.thread.thread, &e.thread.block}) {
@@ -121,26 +194,21 @@ void Call(Emitter& e) {
   }
   std::vector<Value*> result_addresses;
   for (size_t i = 0; i < results.size(); ++i) {
-    result_addresses.push_back(ArgumentAddress(e, results[i], callee.variables[callee.returns[i]], true));
+    result_addresses.push_back(ArgumentAddress(e, results[i], *signature.returns[i], true));
     values.push_back(result_addresses.back());
   }
   for (size_t i = 0; i < arguments.size(); ++i) {
-    values.push_back(ArgumentAddress(e, arguments[i], callee.variables[callee.params[i]], false));
+    values.push_back(ArgumentAddress(e, arguments[i], *signature.params[i], false));
   }
   if (e.failed()) return;
-  Value* ended = e.b.CreateCall(code->second, values);
-  llvm::Function* const function = e.b.GetInsertBlock()->getParent();
-  llvm::BasicBlock* const next = llvm::BasicBlock::Create(e.b.getContext(), "returned", function);
-  llvm::BasicBlock* const over = llvm::BasicBlock::Create(e.b.getContext(), "over", function);
-  e.b.CreateCondBr(ended, over, next);
-  // The thread ended inside the call, by `exit` or by `trap`.
-  e.b.SetInsertPoint(over);
-  Value* trapped = e.b.CreateLoad(e.b.getInt32Ty(), LaunchField(e.b, e.thread.launch, offsetof(CpuLaunch, trapped)));
-  e.b.CreateCondBr(e.b.CreateICmpNE(trapped, e.Int(32, 0)), e.trapped, e.exited);
-  e.b.SetInsertPoint(next);
-  for (size_t i = 0; i < results.size(); ++i) {
+  if (system_call != nullptr) {
+    system_call->emit(e, absl::MakeConstSpan(values).subspan(kThreadArguments));
+  } else {
+    EmitCall(e, code, values);
+  }
+  for (size_t i = 0; i < results.size() && !e.failed(); ++i) {
     if (results[i].kind != Operand::Kind::kRegister) continue;
-    const Type type = callee.variables[callee.returns[i]].type;
+    const Type type = signature.returns[i]->type;
     e.Write(results[i], e.b.CreateLoad(e.TypeOf(type), result_addresses[i]), type);
   }
 }

@@ -2,6 +2,7 @@
 #ifndef SLIPWAY_DRIVER_CPU_TRANSLATE_CONTROL_H_
 #define SLIPWAY_DRIVER_CPU_TRANSLATE_CONTROL_H_
 
+#include "driver/cpu/program.h"
 #include "driver/cpu/translate/emitter.h"
 
 namespace slipway::cpu {
@@ -12,6 +13,9 @@ void FindCarriedRegisters(Emitter& e);
 // Translates e.function's body, or e.part of it, from the builder's insertion point on; every path ends in a branch to e.returned,
 // e.exited or e.trapped. Errors are in e.status().
 void EmitBody(Emitter& e);
+
+// Ends the thread and its range of blocks; the launch fails for this reason.
+void EmitTrap(Emitter& e, CpuFailure reason);
 
 }  // namespace slipway::cpu
 

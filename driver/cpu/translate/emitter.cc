@@ -231,8 +231,14 @@ Value* Emitter::SymbolAddress(const Operand& operand) {
                                                : b.CreatePtrToInt(Storage(operand.variable), b.getInt64Ty());
   } else if (const auto it = module.variables.find(operand.name); it != module.variables.end()) {
     address = Int(64, it->second.address);
-  } else if (module.functions.contains(operand.name)) {
-    Unsupported("the address of function '", operand.name, "'");
+  } else if (const auto code = module.device_functions.find(operand.name); code != module.device_functions.end()) {
+    address = b.CreatePtrToInt(code->second, b.getInt64Ty());
+  } else if (const auto function = module.functions.find(operand.name); function != module.functions.end()) {
+    if (function->second->is_kernel) {
+      Unsupported("the address of kernel '", operand.name, "'");
+    } else {
+      Unsupported("'", operand.name, "' has no body in this module");
+    }
     return nullptr;
   } else {
     Malformed("'", operand.name, "' is not declared");

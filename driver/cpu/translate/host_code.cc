@@ -6,6 +6,7 @@
 #include "driver/cpu/translate/interchange_loops.h"
 #include "driver/cpu/translate/recover_addresses.h"
 #include "driver/cpu/translate/rounding.h"
+#include "driver/cpu/translate/system_calls.h"
 #include "driver/cpu/translate/tighten_thread_loop.h"
 #include "driver/cpu/warp.h"
 #include "driver/status_macros.h"
@@ -185,7 +186,9 @@ absl::StatusOr<std::unique_ptr<HostCode>> HostCode::Compile(llvm::Module& module
     runtime[(*jit)->mangleAndIntern(llvm::StringRef(name.data(), name.size()))] = {
         llvm::orc::ExecutorAddr::fromPtr(address), llvm::JITSymbolFlags::Exported};
   };
-  for (const auto& [name, address] : RuntimeFunctions()) export_to_code(name, address);
+  for (const auto& functions : {RuntimeFunctions(), SystemFunctions()}) {
+    for (const auto& [name, address] : functions) export_to_code(name, address);
+  }
   export_to_code("slipway_cpu_run_warps", reinterpret_cast<void*>(&slipway_cpu_run_warps));
   if (llvm::Error error = (*jit)->getMainJITDylib().define(llvm::orc::absoluteSymbols(std::move(runtime)))) {
     return Bug("symbols", std::move(error));

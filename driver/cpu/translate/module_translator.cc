@@ -116,9 +116,11 @@ class Translator {
     module_.target = &target;
     for (size_t i = 0; i < source.variables.size(); ++i) {
       const ptx::Variable& variable = source.variables[i];
-      module_.variables[variable.name] = {&variable, addresses[i]};
       if (variable.space == Space::kConst)
         module_.constant_ranges.emplace_back(addresses[i], addresses[i] + variable.bytes);
+      // One that is declared here and defined elsewhere in the module has the definition's address already.
+      module_.variables.emplace(variable.name, ModuleVariable{&variable, addresses[i]});
+      for (const ptx::Relocation& relocation : variable.relocations) named_by_data_.insert(relocation.symbol);
     }
   }
 
@@ -127,17 +129,30 @@ class Translator {
     SLIPWAY_RETURN_IF_ERROR(LayOutShared());
     for (const ptx::Function& function : source_.functions) {
       const ptx::Function*& known = module_.functions[function.name];
-      if (known != nullptr && known->has_body && function.has_body) {
+      if (known == nullptr || !known->has_body || (known->is_weak && function.has_body && !function.is_weak)) {
+        if (known == nullptr || function.has_body) known = &function;
+      } else if (function.has_body && !function.is_weak) {
         return ptx::Malformed(function.line, "'", function.name, "' is defined twice");
       }
-      if (known == nullptr || function.has_body) known = &function;
+    }
+    for (const ptx::Alias& alias : source_.aliases) {
+      const auto target = module_.functions.find(alias.target);
+      if (target == module_.functions.end() || !target->second->has_body || target->second->is_kernel) {
+        return ptx::Malformed(alias.line, ".alias ", alias.name, ": '", alias.target,
+                              "' is no function that this module defines");
+      }
+      module_.functions[alias.name] = target->second;
+      if (named_by_data_.contains(alias.name)) named_by_data_.insert(alias.target);
     }
     waiting_ = FunctionsThatWait(module_.functions);
     for (const ptx::Function& function : source_.functions) {
-      if (function.has_body && !function.is_kernel && !waiting_.contains(&function)) DeclareDevice(function);
+      if (IsUsed(function) && !function.is_kernel && !waiting_.contains(&function)) DeclareDevice(function);
+    }
+    for (const ptx::Alias& alias : source_.aliases) {
+      module_.device_functions[alias.name] = module_.device_functions[alias.target];
     }
     for (const ptx::Function& function : source_.functions) {
-      if (!function.has_body) continue;
+      if (!IsUsed(function)) continue;
       if (function.is_kernel) {
         SLIPWAY_RETURN_IF_ERROR(TranslateKernel(function, kernels));
       } else if (!waiting_.contains(&function)) {  // Those that wait are part of the kernels that call them.
@@ -148,6 +163,11 @@ class Translator {
   }
 
  private:
+  // Whether it has a body that counts: a weak one gives way to another.
+  bool IsUsed(const ptx::Function& function) const {
+    return function.has_body && module_.functions.at(function.name) == &function;
+  }
+
   // Local memory is on the stack, as is what calls pass to each other: no function may have more than a GPU's thread
   // has.
   absl::Status MeasureStack() {
@@ -184,19 +204,12 @@ class Translator {
       uint64_t end = module_end_;
       for (const ptx::Variable& variable : function.variables) {
         has_local |= variable.space == Space::kLocal || variable.space == Space::kShared;
-        if (variable.space == Space::kGlobal || variable.space == Space::kConst) {
-          return ptx::Unsupported(variable.line, "'", variable.name,
-                                  "': a variable in global or constant memory that a function declares");
-        }
         if (variable.space != Space::kShared || variable.bytes == 0) continue;
         end = llvm::alignTo(end, variable.align);
         module_.function_shared[&variable] = end;
         end += variable.bytes;
       }
       function_end_[&function] = end;
-      if (!function.is_kernel && end != module_end_) {
-        return ptx::Unsupported(function.line, "'", function.name, "': shared memory that a device function declares");
-      }
       most = std::max(most, end);
     }
     if (most > (1 << 20))
@@ -313,9 +326,11 @@ class Translator {
     std::vector<llvm::Type*> types = {ptr, ptr};
     types.insert(types.end(), 6, builder_.getInt32Ty());
     types.insert(types.end(), source.returns.size() + source.params.size(), ptr);
-    llvm::Function* const function =
-        llvm::Function::Create(llvm::FunctionType::get(builder_.getInt1Ty(), types, false),
-                               llvm::Function::InternalLinkage, "device." + std::string(source.name), target_);
+    // Those that data names are looked up by name, when the data is initialised.
+    llvm::Function* const function = llvm::Function::Create(
+        llvm::FunctionType::get(builder_.getInt1Ty(), types, false),
+        named_by_data_.contains(source.name) ? llvm::Function::ExternalLinkage : llvm::Function::InternalLinkage,
+        DeviceSymbol(source.name), target_);
     SetTranslatedAttributes(function);
     module_.device_functions[source.name] = function;
   }
@@ -377,6 +392,7 @@ class Translator {
   llvm::Module& target_;
   llvm::IRBuilder<> builder_;
   ModuleTranslation module_;
+  std::set<std::string_view> named_by_data_;  // By initialisers of variables.
   uint64_t module_end_ = 0;
   uint64_t most_shared_ = 0;
   uint64_t stack_bytes_ = 0;
@@ -388,6 +404,7 @@ class Translator {
 
 }  // namespace
 
+std::string DeviceSymbol(std::string_view name) { return ptx::Concat("device.", name); }
 std::string KernelSymbol(size_t index) { return "kernel." + std::to_string(index); }
 
 absl::Status TranslateModule(const ptx::Module& source, const std::vector<uint64_t>& global_addresses,

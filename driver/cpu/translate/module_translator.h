@@ -43,6 +43,8 @@ absl::Status TranslateModule(const ptx::Module& source, const std::vector<uint64
                              llvm::Module& target, std::vector<CpuKernel>* kernels);
 
 std::string KernelSymbol(size_t index);
+// Of a device function that an initialiser of a variable names.
+std::string DeviceSymbol(std::string_view name);
 
 }  // namespace slipway::cpu
 

@@ -1,0 +1,98 @@
+#include "driver/cpu/translate/system_calls.h"
+
+#include "driver/cpu/program.h"
+#include "driver/cpu/system/device_heap.h"
+#include "driver/cpu/system/printf.h"
+#include "driver/cpu/translate/control.h"
+#include "llvm/IR/Module.h"
+
+namespace slipway::cpu {
+namespace {
+
+// --- Of the host.
+
+void* HeapAllocate(CpuLaunch* launch, uint64_t bytes) {
+  return launch->heap == nullptr ? nullptr : launch->heap->Allocate(bytes);
+}
+
+bool HeapFree(CpuLaunch* launch, void* address) {
+  return address == nullptr || (launch->heap != nullptr && launch->heap->Free(address));
+}
+
+void AssertionFailed(const char* message, const char* file, uint32_t line, const char* function, uint32_t block_x,
+                     uint32_t block_y, uint32_t block_z, uint32_t thread_x, uint32_t thread_y, uint32_t thread_z) {
+  PrintAssertion(message, file, line, function, {block_x, block_y, block_z}, {thread_x, thread_y, thread_z});
+}
+
+// --- Of translated code.
+
+Value* CallHost(Emitter& e, const char* symbol, llvm::Type* result, std::initializer_list<Value*> arguments) {
+  std::vector<llvm::Type*> types;
+  for (Value* argument : arguments) types.push_back(argument->getType());
+  llvm::Module* module = e.b.GetInsertBlock()->getModule();
+  llvm::CallInst* call =
+      e.b.CreateCall(module->getOrInsertFunction(symbol, llvm::FunctionType::get(result, types, false)),
+                     std::vector<Value*>(arguments));
+  call->setDoesNotThrow();
+  return call;
+}
+
+Value* Pointer(Emitter& e, Value* address) { return e.b.CreateLoad(e.b.getPtrTy(), address); }
+
+void EmitVprintf(Emitter& e, absl::Span<Value* const> x) {
+  e.b.CreateStore(CallHost(e, "slipway_system_vprintf", e.b.getInt32Ty(), {Pointer(e, x[1]), Pointer(e, x[2])}), x[0]);
+}
+
+void EmitMalloc(Emitter& e, absl::Span<Value* const> x) {
+  Value* bytes = e.b.CreateLoad(e.b.getInt64Ty(), x[1]);
+  e.b.CreateStore(CallHost(e, "slipway_system_malloc", e.b.getPtrTy(), {e.thread.launch, bytes}), x[0]);
+}
+
+void EmitFree(Emitter& e, absl::Span<Value* const> x) {
+  Value* freed = CallHost(e, "slipway_system_free", e.b.getInt1Ty(), {e.thread.launch, Pointer(e, x[0])});
+  // Undefined for what malloc did not give (or gave and has back); it ends the launch here.
+  llvm::Function* const function = e.b.GetInsertBlock()->getParent();
+  llvm::BasicBlock* const wrong = llvm::BasicBlock::Create(e.b.getContext(), "wrong", function);
+  llvm::BasicBlock* const next = llvm::BasicBlock::Create(e.b.getContext(), "freed", function);
+  e.b.CreateCondBr(freed, next, wrong);
+  e.b.SetInsertPoint(wrong);
+  EmitTrap(e, kThreadTrapped);
+  e.b.CreateBr(next);
+  e.b.SetInsertPoint(next);
+}
+
+void EmitAssertfail(Emitter& e, absl::Span<Value* const> x) {  // message, file, line, function, size of a character
+  const ThreadContext& t = e.thread;
+  CallHost(e, "slipway_system_assertfail", e.b.getVoidTy(),
+           {Pointer(e, x[0]), Pointer(e, x[1]), e.b.CreateLoad(e.b.getInt32Ty(), x[2]), Pointer(e, x[3]), t.block[0],
+            t.block[1], t.block[2], t.thread[0], t.thread[1], t.thread[2]});
+  EmitTrap(e, kAssertionFailed);
+}
+
+constexpr SystemCall kSystemCalls[] = {
+    {"vprintf", 1, 2, &EmitVprintf},
+    {"malloc", 1, 1, &EmitMalloc},
+    {"free", 0, 1, &EmitFree},
+    {"__assertfail", 0, 5, &EmitAssertfail},
+};
+
+}  // namespace
+
+const SystemCall* FindSystemCall(std::string_view name) {
+  for (const SystemCall& call : kSystemCalls) {
+    if (call.name == name) return &call;
+  }
+  return nullptr;
+}
+
+absl::Span<const std::pair<std::string_view, void*>> SystemFunctions() {
+  static const std::pair<std::string_view, void*> functions[] = {
+      {"slipway_system_vprintf", reinterpret_cast<void*>(&Vprintf)},
+      {"slipway_system_malloc", reinterpret_cast<void*>(&HeapAllocate)},
+      {"slipway_system_free", reinterpret_cast<void*>(&HeapFree)},
+      {"slipway_system_assertfail", reinterpret_cast<void*>(&AssertionFailed)},
+  };
+  return functions;
+}
+
+}  // namespace slipway::cpu
