@@ -66,6 +66,9 @@ struct Guard {
 // the general model may allocate on first use.
 __attribute__((tls_model("initial-exec"))) thread_local Guard* volatile armed = nullptr;
 
+// Where the stack of the blocks that this thread runs begins; 0 while it runs none.
+thread_local uintptr_t block_stack = 0;
+
 struct sigaction previous_actions[kSignalCount];
 
 void GoToPrevious(int index, int signal, siginfo_t* info, void* machine) {
@@ -107,6 +110,7 @@ Fault RunBlocksGuarded(CpuRunBlocks run, CpuLaunch* launch, uint64_t first, uint
   static thread_local const SignalStack signal_stack;
   FloatEnvironmentScope float_environment;
   Guard guard;
+  block_stack = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
   // The mask is not saved: the handlers run with SA_NODEFER and block nothing, which spares two system calls a chunk.
   // ThreadSanitizer puts a handler of its own before ours, which blocks every signal.
   if (sigsetjmp(guard.out, kThreadSanitizer ? 1 : 0) == 0) {
@@ -115,13 +119,19 @@ Fault RunBlocksGuarded(CpuRunBlocks run, CpuLaunch* launch, uint64_t first, uint
     run(launch, first, last, shared);
     std::atomic_signal_fence(std::memory_order_seq_cst);
     armed = nullptr;
+    block_stack = 0;
     FlushPrintf();
     return {};
   }
+  block_stack = 0;
   FlushPrintf();
   bool memory = guard.signal == SIGSEGV || guard.signal == SIGBUS;
   return {.result = memory ? CUDA_ERROR_ILLEGAL_ADDRESS : CUDA_ERROR_LAUNCH_FAILED,
           .address = memory ? guard.address : 0};
+}
+
+bool IsOnBlockStack(uintptr_t address) {
+  return address < block_stack && address >= reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
 }
 
 void InstallFaultHandlers() {

@@ -20,6 +20,9 @@ struct Fault {
 // CUDA_ERROR_LAUNCH_FAILED; the blocks that had not finished then never do. Leaves the thread fit for more.
 Fault RunBlocksGuarded(CpuRunBlocks run, CpuLaunch* launch, uint64_t first, uint64_t last, std::byte* shared);
 
+// Whether an address lies on the stack of the blocks that RunBlocksGuarded runs on this thread: in local memory.
+bool IsOnBlockStack(uintptr_t address);
+
 // Installs the signal handlers, once. A signal that translated code did not cause goes to the handler that was there
 // before. Called when the first module is loaded.
 void InstallFaultHandlers();

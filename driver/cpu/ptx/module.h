@@ -58,6 +58,7 @@ struct Operand {
   bool narrow = false;
   int variable = -1;  // Index into Function::variables.
   std::string_view name;
+  std::string_view part;  // Of a register: the x of %v.x, the b0 of %r.b0, or - for one that is negated as a number.
   uint64_t bits = 0;
   int64_t offset = 0;
   std::vector<Operand> elements;

@@ -625,6 +625,12 @@ class Parser {
       return operand;
     }
     if (token().kind == Token::Kind::kIdentifier && token().text != "WARP_SZ") return Name(function, depth);
+    if (Is("-") && token(1).kind == Token::Kind::kIdentifier && token(1).text != "WARP_SZ") {
+      ++at_;
+      SLIPWAY_ASSIGN_OR_RETURN(operand, Name(function, depth));
+      operand.part = "-";
+      return operand;
+    }
     SLIPWAY_ASSIGN_OR_RETURN(Constant value, ParseConstant(tokens_, &at_));
     operand.kind = value.is_float ? Operand::Kind::kFloat : Operand::Kind::kInteger;
     operand.narrow = value.narrow;
@@ -641,7 +647,6 @@ class Parser {
 
   absl::StatusOr<Operand> Name(Function& function, int depth) {
     Operand operand;
-    const int line = token().line;
     operand.name = token().text;
     ++at_;
     if (operand.name == "_") return Is("|") ? Pair(function, std::move(operand), depth) : operand;
@@ -657,9 +662,7 @@ class Parser {
     if (token().kind == Token::Kind::kDirective) {  // %tid.x
       const char* const end = token().text.data() + token().text.size();
       operand.name = std::string_view(operand.name.data(), end - operand.name.data());
-      if (operand.kind != Operand::Kind::kSpecial) {
-        return Unsupported(line, "'", operand.name, "': vector components are not supported");
-      }
+      if (operand.kind != Operand::Kind::kSpecial) operand.part = token().text.substr(1);
       ++at_;
     }
     if ((Is("+") || Is("-")) && operand.kind != Operand::Kind::kSpecial) {

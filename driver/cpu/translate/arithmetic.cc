@@ -26,8 +26,12 @@ Value* CarryIn(Emitter& e) { return e.b.CreateLoad(e.b.getInt1Ty(), e.carry); }
 void AddSub(Emitter& e, bool subtract) {
   const FloatMode mode = TakeFloatMode(e);
   const bool set_carry = e.Take("cc");
-  const Type type = e.TakeType();
-  if (type.is_float()) return EmitFloatArithmetic(e, subtract ? FloatOp::kSub : FloatOp::kAdd, type, mode);
+  const Type type = TakeFloatType(e);
+  if (type.is_float()) {
+    const FloatOp op = subtract ? FloatOp::kSub : FloatOp::kAdd;
+    if (!EmitMixedArithmetic(e, op, type, mode)) EmitFloatArithmetic(e, op, type, mode);
+    return;
+  }
   e.FinishModifiers();
   if (!e.Want(3, 3)) return;
   Value* result = e.PerLane(type, {e.In(1, type), e.In(2, type)}, [&](const std::vector<Value*>& x) -> Value* {
@@ -83,7 +87,7 @@ void Mul(Emitter& e) {
     return false;
   }();
   if (is_integer) half = TakeHalf(e);
-  const Type type = e.TakeType();
+  const Type type = TakeFloatType(e);
   if (type.is_float()) return EmitFloatArithmetic(e, FloatOp::kMul, type, mode);
   if (!is_integer) return e.Malformed("expected .lo, .hi or .wide");
   e.FinishModifiers();
@@ -93,8 +97,9 @@ void Mul(Emitter& e) {
 
 void Fma(Emitter& e) {
   const FloatMode mode = TakeFloatMode(e);
-  const Type type = e.TakeType();
-  EmitFloatArithmetic(e, FloatOp::kFma, type, mode);
+  const Type type = TakeFloatType(e);
+  if (!type.is_float()) return e.Malformed("not for integers");
+  if (!EmitMixedArithmetic(e, FloatOp::kFma, type, mode)) EmitFloatArithmetic(e, FloatOp::kFma, type, mode);
 }
 
 Value* AddSaturating(Emitter& e, Value* x, Value* y, bool saturate) {
@@ -188,22 +193,24 @@ void DivRem(Emitter& e, bool remainder) {
 void Div(Emitter& e) { DivRem(e, false); }
 void Rem(Emitter& e) { DivRem(e, true); }
 
-Value* FloatMinMax(Emitter& e, bool max, bool propagate_nan, bool xorsign, bool ftz, Type lane,
-                   const std::vector<Value*>& x) {
+struct MinMaxMode {
+  bool max, propagate_nan, xorsign, abs, ftz;
+};
+
+Value* FloatMinMax(Emitter& e, const MinMaxMode& mode, Type lane, const std::vector<Value*>& x) {
   Value* result = nullptr;
   Value* sign = nullptr;
   for (Value* operand : x) {
-    if (ftz) operand = FlushSubnormal(e, operand, lane);
+    if (mode.ftz) operand = FlushSubnormal(e, operand, lane);
     operand = WidenToFloat(e, operand, lane);
-    if (xorsign) {
-      sign = sign == nullptr ? e.Bits(operand) : e.b.CreateXor(sign, e.Bits(operand));
-      operand = e.Call(llvm::Intrinsic::fabs, {operand});
-    }
-    const llvm::Intrinsic::ID id = propagate_nan ? (max ? llvm::Intrinsic::maximum : llvm::Intrinsic::minimum)
-                                                 : (max ? llvm::Intrinsic::maximumnum : llvm::Intrinsic::minimumnum);
+    if (mode.xorsign) sign = sign == nullptr ? e.Bits(operand) : e.b.CreateXor(sign, e.Bits(operand));
+    if (mode.abs) operand = e.Call(llvm::Intrinsic::fabs, {operand});
+    const llvm::Intrinsic::ID id = mode.propagate_nan
+                                       ? (mode.max ? llvm::Intrinsic::maximum : llvm::Intrinsic::minimum)
+                                       : (mode.max ? llvm::Intrinsic::maximumnum : llvm::Intrinsic::minimumnum);
     result = result == nullptr ? operand : e.Call(id, {result, operand});
   }
-  if (xorsign) result = e.Call(llvm::Intrinsic::copysign, {result, e.b.CreateBitCast(sign, result->getType())});
+  if (mode.xorsign) result = e.Call(llvm::Intrinsic::copysign, {result, e.b.CreateBitCast(sign, result->getType())});
   return NarrowExact(e, result, lane);
 }
 
@@ -213,11 +220,14 @@ void MinMax(Emitter& e, bool max) {
   const Type type = e.TakeType();
   e.FinishModifiers();
   if (!e.Want(3, type.is_float() ? 4 : 3)) return;
-  if (xorsign != abs) return e.Malformed(".xorsign and .abs stand together");
+  const bool three = e.operands() == 4;  // .abs alone is for three operands.
+  if (three ? xorsign : xorsign != abs) {
+    return e.Malformed(three ? ".xorsign is for two operands" : ".xorsign and .abs stand together");
+  }
   std::vector<Value*> inputs;
   for (size_t i = 1; i < e.operands(); ++i) inputs.push_back(e.In(i, type));
   const auto lane = [&](const std::vector<Value*>& x) -> Value* {
-    if (type.is_float()) return FloatMinMax(e, max, propagate_nan, xorsign, ftz, type.lane(), x);
+    if (type.is_float()) return FloatMinMax(e, {max, propagate_nan, xorsign, abs, ftz}, type.lane(), x);
     const llvm::Intrinsic::ID id = type.is_signed() ? (max ? llvm::Intrinsic::smax : llvm::Intrinsic::smin)
                                                     : (max ? llvm::Intrinsic::umax : llvm::Intrinsic::umin);
     Value* result = e.Call(id, {x[0], x[1]});

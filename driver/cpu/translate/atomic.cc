@@ -31,7 +31,17 @@ constexpr Operation kOperations[] = {
 struct Semantics {
   AtomicOrdering ordering = AtomicOrdering::Monotonic;
   Space space = Space::kGeneric;
+  bool policy = false;  // A cache policy follows the operands.
+  int count = 1;        // .v2, .v4, .v8
 };
+
+// What may stand before the operation or after it.
+void TakeHints(Emitter& e, Semantics& semantics) {
+  e.Take("noftz");
+  semantics.policy |= e.TakeCacheHints();
+  const std::string_view vector = e.TakeOneOf({"v2", "v4", "v8"});
+  if (!vector.empty()) semantics.count = vector[1] - '0';
+}
 
 Semantics TakeSemantics(Emitter& e) {
   Semantics result;
@@ -41,8 +51,7 @@ Semantics TakeSemantics(Emitter& e) {
   if (order == "acq_rel") result.ordering = AtomicOrdering::AcquireRelease;
   e.TakeOneOf({"cta", "cluster", "gpu", "sys"});
   result.space = e.TakeSpace();
-  e.Take("noftz");
-  e.TakePrefix("L2::");
+  TakeHints(e, result);
   return result;
 }
 
@@ -115,7 +124,8 @@ Value* FloatUpdate(Emitter& e, std::string_view operation, Type type, const Sema
   if (operation == "add" && type.bits == 64 && semantics.space != Space::kShared) {
     return e.b.CreateAtomicRMW(AtomicRMWInst::FAdd, address, operand, llvm::Align(8), semantics.ordering);
   }
-  if (operation != "add") {
+  const bool extremum = semantics.count > 1 && type.bits == 16 && (operation == "min" || operation == "max");
+  if ((operation != "add" && !extremum) || type.kind == Kind::kTensorFloat) {
     e.Unsupported("no such atomic of a floating-point type");
     return operand;
   }
@@ -123,6 +133,12 @@ Value* FloatUpdate(Emitter& e, std::string_view operation, Type type, const Sema
   const bool ftz = type.bits == 32 && semantics.space != Space::kShared;
   const auto sum = [&](Value* old) {
     return e.Bits(e.PerLane(type, {e.FromBits(old, type), operand}, [&](const std::vector<Value*>& x) {
+      if (extremum) {
+        return NarrowExact(e,
+                           e.Call(operation == "max" ? llvm::Intrinsic::maximumnum : llvm::Intrinsic::minimumnum,
+                                  {WidenToFloat(e, x[0], type.lane()), WidenToFloat(e, x[1], type.lane())}),
+                           type.lane());
+      }
       return FloatArithmetic(e, FloatOp::kAdd, type.lane(), {.ftz = ftz}, x);
     }));
   };
@@ -133,25 +149,45 @@ Value* FloatUpdate(Emitter& e, std::string_view operation, Type type, const Sema
   return e.FromBits(old_bits, type);
 }
 
+// Each element is an atomic of its own.
+void AtomicVector(Emitter& e, std::string_view operation, Type type, const Semantics& semantics, Value* address,
+                  size_t first) {
+  const Operand& operand = e.operand(first + 1);
+  const size_t count = static_cast<size_t>(semantics.count);
+  for (const Operand* vector : {&operand, first == 0 ? &operand : &e.operand(0)}) {
+    if (vector->kind != Operand::Kind::kVector || vector->elements.size() != count) {
+      return e.Malformed("expected ", count, " registers in braces");
+    }
+  }
+  std::vector<Value*> old;
+  for (size_t i = 0; i < count && !e.failed(); ++i) {
+    Value* element = e.b.CreateConstInBoundsGEP1_64(e.b.getInt8Ty(), address, i * type.total_bits() / 8);
+    old.push_back(FloatUpdate(e, operation, type, semantics, element, e.Read(operand.elements[i], type)));
+  }
+  for (size_t i = 0; first == 1 && i < old.size() && !e.failed(); ++i) e.Write(e.operand(0).elements[i], old[i], type);
+}
+
 void Atomic(Emitter& e, bool returns) {
-  const Semantics semantics = TakeSemantics(e);
+  Semantics semantics = TakeSemantics(e);
   const bool cas = e.Take("cas");
   const Operation* operation = nullptr;
   for (const Operation& row : kOperations) {
     if (!cas && operation == nullptr && e.Take(row.name)) operation = &row;
   }
   if (!cas && operation == nullptr) return e.Unsupported("no atomic operation that the CPU device knows");
-  // .noftz and cache hints may stand after the operation.
-  e.Take("noftz");
-  e.TakePrefix("L2::");
-  if (!e.TakeOneOf({"v2", "v4", "v8"}).empty()) return e.Unsupported("vectors");
+  TakeHints(e, semantics);
   const Type type = e.TakeType();
   e.FinishModifiers();
   const size_t first = returns ? 1 : 0;
-  const size_t count = first + (cas ? 3 : 2);
+  const size_t count = first + (cas ? 3 : 2) + (semantics.policy ? 1 : 0);
   if (!e.Want(count, count)) return;
   if (type.is_predicate() || type.total_bits() < 16) return e.Malformed("no atomic of this type");
+  if (semantics.policy) e.In(count - 1, Type{Kind::kBits, 64});
   Value* address = e.Address(e.operand(first), semantics.space);
+  if (semantics.count > 1) {
+    if (cas || !type.is_float()) return e.Unsupported("no vector of this operation and type");
+    return AtomicVector(e, operation->name, type, semantics, address, first);
+  }
   Value* operand = e.In(first + 1, type);
   const llvm::Align align(type.total_bits() / 8);
   llvm::Type* const integer = e.b.getIntNTy(type.total_bits());
@@ -183,12 +219,23 @@ void Atomic(Emitter& e, bool returns) {
 void Atom(Emitter& e) { Atomic(e, true); }
 void Red(Emitter& e) { Atomic(e, false); }
 
-// membar.{cta,gl,sys}, fence{.sc,.acq_rel,...}.scope
+// membar.{cta,gl,sys}, fence{.sc,.acq_rel,...}.scope. There is one memory, so a fence between ways to reach it (.proxy)
+// is one among threads.
 void Fence(Emitter& e) {
+  const bool proxy = e.TakePrefix("proxy") || e.TakePrefix("mbarrier_init");
+  if (proxy) {
+    e.TakeOneOf({"alias", "async"});
+    e.TakePrefix("async::");
+    e.TakePrefix("tensormap::");
+    e.TakePrefix("sync_restrict::");
+    e.TakeOneOf({"global", "shared::cta", "shared::cluster"});
+  }
   e.TakeOneOf({"sc", "acq_rel", "acquire", "release"});
-  if (e.TakeOneOf({"cta", "cluster", "gpu", "gl", "sys"}).empty()) e.Malformed("expected a scope");
+  if (e.TakeOneOf({"cta", "cluster", "gpu", "gl", "sys"}).empty() && !proxy) e.Malformed("expected a scope");
   e.FinishModifiers();
-  if (e.Want(0, 0)) e.b.CreateFence(AtomicOrdering::SequentiallyConsistent);
+  // A tensor map's address and size.
+  if (e.operands() != 0 && (!proxy || !e.Want(2, 2))) return void(e.Want(0, 0));
+  if (!e.failed()) e.b.CreateFence(AtomicOrdering::SequentiallyConsistent);
 }
 
 constexpr InstructionRow kRows[] = {{"atom", &Atom}, {"red", &Red}, {"membar", &Fence}, {"fence", &Fence}};

@@ -94,6 +94,16 @@ void Bfind(Emitter& e) {  // The most significant bit that is not the sign; all 
   e.Out(e.b.CreateSelect(none, e.Int(32, ~uint32_t{0}), result), kU32);
 }
 
+void Fns(Emitter& e) {  // The position of the n-th bit that is set, from a base on, upwards or downwards.
+  const Type type = e.TakeType();
+  e.FinishModifiers();
+  if (!e.Want(4, 4)) return;
+  if (type.bits != 32) return e.Malformed("expected .b32");
+  llvm::CallInst* call = e.CallHost("slipway_fns", e.b.getInt32Ty(), {e.In(1, kU32), e.In(2, kU32), e.In(3, kU32)});
+  call->setDoesNotAccessMemory();
+  e.Out(call, kU32);
+}
+
 // Position and length of a bit field: the low 8 bits of their registers.
 Value* FieldOperand(Emitter& e, size_t i, int bits) {
   return e.b.CreateZExtOrTrunc(e.b.CreateAnd(e.In(i, kU32), 255), e.b.getIntNTy(bits));
@@ -291,6 +301,7 @@ constexpr InstructionRow kRows[] = {
     {"clz", &Clz},
     {"brev", &Brev},
     {"bfind", &Bfind},
+    {"fns", &Fns},
     {"bfe", &Bfe},
     {"bfi", &Bfi},
     {"bmsk", &Bmsk},

@@ -5,6 +5,7 @@
 #include "driver/cpu/translate/instructions.h"
 #include "driver/cpu/translate/launch_fields.h"
 #include "driver/cpu/translate/module_translator.h"
+#include "driver/cpu/translate/refused.h"
 #include "driver/cpu/translate/system_calls.h"
 #include "driver/cpu/translate/waits.h"
 
@@ -213,8 +214,37 @@ void Call(Emitter& e) {
   }
 }
 
+// What changes nothing here: pauses, marks for profilers, registers given up to others, and waiting for kernels that a
+// launch may overlap with, which have ended before it begins.
+void Nothing(Emitter& e) {
+  static constexpr struct {
+    std::string_view opcode;
+    std::string_view modifiers[5];
+    size_t operands;
+  } kForms[] = {{"nanosleep", {"u32"}, 1},
+                {"pmevent", {"mask"}, 1},
+                {"setmaxnreg", {"inc", "dec", "sync", "aligned", "u32"}, 1},
+                {"griddepcontrol", {"launch_dependents", "wait"}, 0}};
+  for (const auto& form : kForms) {
+    if (e.instruction->opcode != form.opcode) continue;
+    for (std::string_view modifier : form.modifiers) e.Take(modifier);
+    e.FinishModifiers();
+    if (e.Want(form.operands, form.operands) && form.operands == 1) e.In(0, Type{Kind::kUnsigned, 32});
+  }
+}
+
 constexpr InstructionRow kRows[] = {
-    {"bra", &Bra}, {"brx", &Brx}, {"ret", &Ret}, {"exit", &Exit}, {"trap", &Trap}, {"call", &Call}, {"brkpt", &Trap},
+    {"nanosleep", &Nothing},
+    {"pmevent", &Nothing},
+    {"setmaxnreg", &Nothing},
+    {"griddepcontrol", &Nothing},
+    {"bra", &Bra},
+    {"brx", &Brx},
+    {"ret", &Ret},
+    {"exit", &Exit},
+    {"trap", &Trap},
+    {"call", &Call},
+    {"brkpt", &Trap},
 };
 
 }  // namespace
@@ -304,6 +334,10 @@ void EmitBody(Emitter& e) {
     if (i == body.size()) break;
     const ptx::Instruction& instruction = body[i];
     e.Begin(instruction);
+    if (const std::string_view reason = WhyRefused(instruction); !reason.empty()) {
+      e.Unsupported(reason);
+      break;
+    }
     const bool waits = e.part != nullptr && IsWait(instruction);
     const InstructionRow* const row = waits ? nullptr : FindInstruction(instruction.opcode);
     if (row == nullptr && !waits) {

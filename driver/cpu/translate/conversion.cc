@@ -2,6 +2,7 @@
 #include "driver/cpu/translate/emitter.h"
 #include "driver/cpu/translate/float_arithmetic.h"
 #include "driver/cpu/translate/instructions.h"
+#include "driver/cpu/translate/narrow_floats.h"
 #include "driver/cpu/translate/rounding.h"
 #include "llvm/IR/Intrinsics.h"
 
@@ -184,6 +185,7 @@ void Pack(Emitter& e) {
 
 void Cvt(Emitter& e) {
   if (e.Take("pack")) return Pack(e);
+  if (EmitNarrowConversion(e)) return;
   Modifiers m;
   m.integer = e.TakeOneOf({"rni", "rzi", "rmi", "rpi"});
   m.away = e.Take("rna");

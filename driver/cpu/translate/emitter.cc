@@ -44,6 +44,14 @@ bool Emitter::TakePrefix(std::string_view prefix) {
   return found;
 }
 
+bool Emitter::TakeCacheHints() {
+  bool policy = false;
+  while (Take("L2::cache_hint")) policy = true;
+  TakePrefix("L1::");
+  TakePrefix("L2::");
+  return policy;
+}
+
 Type Emitter::TakeType() {
   for (size_t i = 0; i < taken_.size(); ++i) {
     if (taken_[i]) continue;
@@ -92,6 +100,7 @@ bool Emitter::Want(size_t least, size_t most) {
 Value* Emitter::Read(const Operand& operand, Type type) {
   llvm::Type* const wanted = TypeOf(type);
   const int bits = type.total_bits();
+  if (!operand.part.empty()) Unsupported("'", operand.name, "': no operand of this instruction has parts or a sign");
   switch (operand.kind) {
     case Operand::Kind::kRegister: {
       const ptx::Variable& variable = function.variables[operand.variable];
@@ -166,6 +175,7 @@ Value* Emitter::ReadPredicate(const Operand& operand) { return Read(operand, Typ
 void Emitter::Write(const Operand& operand, Value* value, Type type) {
   const int bits = type.total_bits();
   if (operand.kind == Operand::Kind::kSink) return;
+  if (!operand.part.empty()) return Unsupported("'", operand.name, "': no result of this instruction has parts");
   if (operand.kind == Operand::Kind::kVector) {
     const int count = static_cast<int>(operand.elements.size());
     if (count == 0 || bits % count != 0) return Malformed("a vector of ", count, " where ", bits, " bits are written");
@@ -256,6 +266,7 @@ Value* Emitter::Address(const Operand& operand, Space space) {
   const Operand& base = operand.elements[0];
   Value* address = nullptr;
   bool shared = space == Space::kShared;
+  if (!base.part.empty()) Malformed("'", base.name, "' is no address");
   if (base.kind == Operand::Kind::kSymbol) {
     // A symbol in a generic access is its generic address (params and locals, which need no cvta here).
     address = SymbolAddress(base);
@@ -314,6 +325,16 @@ Value* Emitter::FromBits(Value* value, Type type) { return b.CreateBitCast(value
 Value* Emitter::Call(llvm::Intrinsic::ID id, std::initializer_list<Value*> arguments) {
   const std::vector<Value*> list(arguments);
   return b.CreateIntrinsic(id, {list[0]->getType()}, list);
+}
+
+llvm::CallInst* Emitter::CallHost(const char* symbol, llvm::Type* result, std::initializer_list<Value*> arguments) {
+  std::vector<llvm::Type*> types;
+  for (Value* argument : arguments) types.push_back(argument->getType());
+  llvm::FunctionCallee callee =
+      module.target->getOrInsertFunction(symbol, llvm::FunctionType::get(result, types, false));
+  llvm::CallInst* call = b.CreateCall(callee, std::vector<Value*>(arguments));
+  call->setDoesNotThrow();
+  return call;
 }
 
 llvm::Instruction* Emitter::MarkParallel(llvm::Instruction* access) {

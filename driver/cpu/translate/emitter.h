@@ -88,6 +88,8 @@ class Emitter {
   // The first of `choices` that is there, else empty.
   std::string_view TakeOneOf(std::initializer_list<std::string_view> choices);
   bool TakePrefix(std::string_view prefix);  // Every modifier that starts so, such as "L2::".
+  // Cache and eviction hints, which mean nothing here. True if a cache policy follows the operands (.L2::cache_hint).
+  bool TakeCacheHints();
   Type TakeType();    // The first type among the modifiers that are left; fails if there is none.
   Space TakeSpace();  // kGeneric if there is none.
   void FinishModifiers();
@@ -115,6 +117,8 @@ class Emitter {
   Value* Bits(Value* value);  // As an integer of the same width.
   Value* FromBits(Value* value, Type type);
   Value* Call(llvm::Intrinsic::ID id, std::initializer_list<Value*> arguments);
+  // Calls a function of the host: one of RuntimeFunctions, SystemFunctions or InstructionFunctions.
+  llvm::CallInst* CallHost(const char* symbol, llvm::Type* result, std::initializer_list<Value*> arguments);
   // Code that happens once a lane: `f(lane operands) -> lane result` for packed types, once for others.
   template <class F>
   Value* PerLane(Type type, std::initializer_list<Value*> operands, F f) {
@@ -122,8 +126,8 @@ class Emitter {
     Value* result = nullptr;
     for (int lane = 0; lane < type.lanes; ++lane) {
       std::vector<Value*> parts;
-      for (Value* packed : operands) parts.push_back(Lane(packed, lane, type.bits));
-      Value* part = b.CreateShl(b.CreateZExt(f(parts), b.getIntNTy(type.total_bits())), lane * type.bits);
+      for (Value* packed : operands) parts.push_back(FromBits(Lane(packed, lane, type.bits), type.lane()));
+      Value* part = b.CreateShl(b.CreateZExt(Bits(f(parts)), b.getIntNTy(type.total_bits())), lane * type.bits);
       result = result == nullptr ? part : b.CreateOr(result, part);
     }
     return result;

@@ -143,11 +143,32 @@ Value* FloatArithmetic(Emitter& e, FloatOp op, Type lane, FloatMode mode, const 
   return mode.ftz && !flush_early ? FlushSubnormal(e, result, lane) : result;
 }
 
+Type TakeFloatType(Emitter& e) { return e.Take("f32x2") ? Type{Kind::kFloat, 32, 2} : e.TakeType(); }
+
+bool EmitMixedArithmetic(Emitter& e, FloatOp op, Type type, FloatMode mode) {
+  const std::string_view name = e.TakeOneOf({"f16", "bf16"});
+  if (name.empty()) return false;
+  const Type narrow{name == "f16" ? Kind::kFloat : Kind::kBrainFloat, 16};
+  e.FinishModifiers();
+  const size_t count = kOperands[static_cast<size_t>(op)];
+  if (!e.Want(count + 1, count + 1)) return true;
+  if (!(type == Type{Kind::kFloat, 32})) {
+    e.Malformed("expected .f32.", name);
+    return true;
+  }
+  std::vector<Value*> x;
+  for (size_t i = 1; i < count; ++i) x.push_back(WidenToFloat(e, e.In(i, narrow), narrow));
+  x.push_back(e.In(count, type));
+  e.Out(FloatArithmetic(e, op, type, mode, x), type);
+  return true;
+}
+
 void EmitFloatArithmetic(Emitter& e, FloatOp op, Type type, FloatMode mode) {
   e.FinishModifiers();
   const size_t count = kOperands[static_cast<size_t>(op)];
   if (!e.Want(count + 1, count + 1)) return;
   if (type.kind == Kind::kTensorFloat) return e.Unsupported("tf32 arithmetic");
+  if (op >= FloatOp::kDiv && type.bits == 32 && type.lanes == 2) return e.Unsupported("f32x2");
   const auto lane = [&](const std::vector<Value*>& x) { return FloatArithmetic(e, op, type.lane(), mode, x); };
   Value* result = nullptr;
   if (count == 1) result = e.PerLane(type, {e.In(1, type)}, lane);

@@ -4,6 +4,7 @@
 #include "driver/cpu/translate/launch_fields.h"
 #include "driver/cpu/translate/module_translator.h"
 #include "llvm/IR/Intrinsics.h"
+#include "llvm/Support/Alignment.h"
 
 namespace slipway::cpu {
 namespace {
@@ -13,6 +14,7 @@ struct Access {
   Type type;
   int count = 1;  // .v2, .v4, .v8
   bool is_volatile = false;
+  bool policy = false;  // A cache policy follows the operands.
   llvm::AtomicOrdering ordering = llvm::AtomicOrdering::NotAtomic;
 };
 
@@ -21,15 +23,15 @@ Access TakeAccess(Emitter& e, bool load) {
   Access access;
   e.Take("weak");
   access.is_volatile = e.Take("volatile");
-  if (e.Take("relaxed") || e.Take("mmio")) access.ordering = llvm::AtomicOrdering::Monotonic;
+  e.Take("mmio");
+  if (e.Take("relaxed")) access.ordering = llvm::AtomicOrdering::Monotonic;
   if (load && e.Take("acquire")) access.ordering = llvm::AtomicOrdering::Acquire;
   if (!load && e.Take("release")) access.ordering = llvm::AtomicOrdering::Release;
   e.TakeOneOf({"cta", "cluster", "gpu", "sys"});
   access.space = e.TakeSpace();
   e.TakeOneOf({"ca", "cg", "cs", "lu", "cv", "wb", "wt"});
   if (load) e.Take("nc");
-  e.TakePrefix("L1::");
-  e.TakePrefix("L2::");
+  access.policy = e.TakeCacheHints();
   const std::string_view vector = e.TakeOneOf({"v2", "v4", "v8"});
   access.count = vector.empty() ? 1 : vector[1] - '0';
   access.type = e.TakeType();
@@ -55,6 +57,14 @@ void Mark(Emitter& e, const Access& access, MemoryInstruction* instruction, int 
   if (access.space != Space::kLocal && access.space != Space::kParam) e.MarkParallel(instruction);
 }
 
+// Checks the number of operands; a cache policy is read and forgotten.
+bool WantOperands(Emitter& e, const Access& access) {
+  const size_t count = access.policy ? 3 : 2;
+  if (!e.Want(count, count)) return false;
+  if (access.policy) e.In(2, Type{Kind::kBits, 64});
+  return !e.failed();
+}
+
 // The registers of a vector operand, or the operand itself.
 const Operand& Element(Emitter& e, const Operand& operand, const Access& access, int index) {
   if (access.count == 1) {
@@ -69,7 +79,7 @@ const Operand& Element(Emitter& e, const Operand& operand, const Access& access,
 
 void Ld(Emitter& e) {
   const Access access = TakeAccess(e, true);
-  if (!e.Want(2, 2) || e.failed()) return;
+  if (!WantOperands(e, access)) return;
   Value* address = e.Address(e.operand(1), access.space);
   std::vector<Value*> values;
   for (int i = 0; i < access.count; ++i) {
@@ -88,7 +98,7 @@ void Ld(Emitter& e) {
 
 void St(Emitter& e) {
   const Access access = TakeAccess(e, false);
-  if (!e.Want(2, 2) || e.failed()) return;
+  if (!WantOperands(e, access)) return;
   Value* address = e.Address(e.operand(0), access.space);
   if (access.space == Space::kConst) return e.Malformed("constant memory cannot be written");
   for (int i = 0; i < access.count && !e.failed(); ++i) {
@@ -140,7 +150,18 @@ Value* IsInSpace(Emitter& e, Value* address, Space space) {
       result = e.b.CreateOr(result, InRange(e, address, e.Int(64, begin), e.Int(64, end - begin)));
     }
   }
+  if (space == Space::kParam) {  // Of the kernel: one range, which its own code knows the extent of.
+    const ptx::Function& kernel = e.function;
+    uint64_t size = 0;
+    for (int index : kernel.params) {
+      size = llvm::alignTo(size, kernel.variables[index].align) + kernel.variables[index].bytes;
+    }
+    Value* begin = e.b.CreateLoad(e.b.getInt64Ty(), LaunchField(e.b, e.thread.launch, offsetof(CpuLaunch, params)));
+    return InRange(e, address, begin, e.Int(64, size));
+  }
   if (space == Space::kLocal) {
+    // Of the functions that called this one.
+    result = e.CallHost("slipway_is_on_stack", e.b.getInt1Ty(), {address});
     for (size_t i = 0; i < e.function.variables.size(); ++i) {
       const ptx::Variable& variable = e.function.variables[i];
       if (variable.space != Space::kLocal) continue;
@@ -152,21 +173,22 @@ Value* IsInSpace(Emitter& e, Value* address, Space space) {
 }
 
 void IsSpaceP(Emitter& e) {
-  const Space space = e.TakeSpace();
+  const Space space = e.Take("shared::cluster") ? Space::kShared : e.TakeSpace();  // A cluster is one block.
   e.FinishModifiers();
   if (!e.Want(2, 2)) return;
   Value* address = e.In(1, Type{Kind::kBits, 64});
   Value* result = nullptr;
+  if (space == Space::kGeneric) return e.Malformed("expected a state space");
+  if (space == Space::kParam && !e.function.is_kernel) return e.Unsupported("in a function that is no kernel");
   if (space == Space::kGlobal) {
     result = e.b.getFalse();
-    for (Space other : {Space::kShared, Space::kConst, Space::kLocal}) {
+    for (Space other : {Space::kShared, Space::kConst, Space::kLocal, Space::kParam}) {
+      if (other == Space::kParam && !e.function.is_kernel) continue;
       result = e.b.CreateOr(result, IsInSpace(e, address, other));
     }
     result = e.b.CreateNot(result);
-  } else if (space == Space::kShared || space == Space::kConst || space == Space::kLocal) {
-    result = IsInSpace(e, address, space);
   } else {
-    return e.Unsupported("this state space");
+    result = IsInSpace(e, address, space);
   }
   e.Out(result, Type{Kind::kPredicate, 1});
 }
@@ -174,10 +196,43 @@ void IsSpaceP(Emitter& e) {
 // Hints about caches: checked for form, then nothing.
 void Prefetch(Emitter& e) {
   const Space space = e.TakeSpace();
-  e.TakeOneOf({"L1", "L2"});
+  e.TakeOneOf({"L1", "L2", "tensormap"});
   e.TakePrefix("L2::");
   e.FinishModifiers();
   if (e.Want(1, 1)) e.Address(e.operand(0), space);
+}
+
+// applypriority: a hint. discard: what is read next is undefined, so the old contents do.
+void Apply(Emitter& e) {
+  const Space space = e.TakeSpace();
+  e.TakeOneOf({"L2", "L2::evict_normal"});
+  e.FinishModifiers();
+  if (!e.Want(2, 2)) return;
+  e.Address(e.operand(0), space);
+  e.In(1, Type{Kind::kBits, 32});
+}
+
+// A cache policy is a number that only cache hints read.
+void CreatePolicy(Emitter& e) {
+  const std::string_view form = e.TakeOneOf({"fractional", "range", "cvt"});
+  if (form.empty()) return e.Malformed("expected .fractional, .range or .cvt");
+  const Space space = e.TakeSpace();
+  e.Take("L2");
+  e.TakePrefix("L2::");
+  const Type type = e.TakeType();
+  e.FinishModifiers();
+  if (form == "range") {
+    if (!e.Want(4, 4)) return;
+    e.Address(e.operand(1), space);
+    for (size_t i : {2, 3}) e.In(i, Type{Kind::kBits, 32});
+  } else if (form == "cvt") {
+    if (!e.Want(2, 2)) return;
+    e.In(1, type);
+  } else {
+    if (!e.Want(1, 2)) return;
+    if (e.operands() == 2) e.In(1, Type{Kind::kFloat, 32});
+  }
+  e.Out(e.Int(64, 0), type);
 }
 
 constexpr InstructionRow kRows[] = {{"ld", &Ld},
@@ -187,7 +242,10 @@ constexpr InstructionRow kRows[] = {{"ld", &Ld},
                                     {"cvta", &Cvta},
                                     {"isspacep", &IsSpaceP},
                                     {"prefetch", &Prefetch},
-                                    {"prefetchu", &Prefetch}};
+                                    {"prefetchu", &Prefetch},
+                                    {"applypriority", &Apply},
+                                    {"discard", &Apply},
+                                    {"createpolicy", &CreatePolicy}};
 
 }  // namespace
 

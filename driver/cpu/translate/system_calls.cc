@@ -4,7 +4,6 @@
 #include "driver/cpu/system/device_heap.h"
 #include "driver/cpu/system/printf.h"
 #include "driver/cpu/translate/control.h"
-#include "llvm/IR/Module.h"
 
 namespace slipway::cpu {
 namespace {
@@ -26,30 +25,19 @@ void AssertionFailed(const char* message, const char* file, uint32_t line, const
 
 // --- Of translated code.
 
-Value* CallHost(Emitter& e, const char* symbol, llvm::Type* result, std::initializer_list<Value*> arguments) {
-  std::vector<llvm::Type*> types;
-  for (Value* argument : arguments) types.push_back(argument->getType());
-  llvm::Module* module = e.b.GetInsertBlock()->getModule();
-  llvm::CallInst* call =
-      e.b.CreateCall(module->getOrInsertFunction(symbol, llvm::FunctionType::get(result, types, false)),
-                     std::vector<Value*>(arguments));
-  call->setDoesNotThrow();
-  return call;
-}
-
 Value* Pointer(Emitter& e, Value* address) { return e.b.CreateLoad(e.b.getPtrTy(), address); }
 
 void EmitVprintf(Emitter& e, absl::Span<Value* const> x) {
-  e.b.CreateStore(CallHost(e, "slipway_system_vprintf", e.b.getInt32Ty(), {Pointer(e, x[1]), Pointer(e, x[2])}), x[0]);
+  e.b.CreateStore(e.CallHost("slipway_system_vprintf", e.b.getInt32Ty(), {Pointer(e, x[1]), Pointer(e, x[2])}), x[0]);
 }
 
 void EmitMalloc(Emitter& e, absl::Span<Value* const> x) {
   Value* bytes = e.b.CreateLoad(e.b.getInt64Ty(), x[1]);
-  e.b.CreateStore(CallHost(e, "slipway_system_malloc", e.b.getPtrTy(), {e.thread.launch, bytes}), x[0]);
+  e.b.CreateStore(e.CallHost("slipway_system_malloc", e.b.getPtrTy(), {e.thread.launch, bytes}), x[0]);
 }
 
 void EmitFree(Emitter& e, absl::Span<Value* const> x) {
-  Value* freed = CallHost(e, "slipway_system_free", e.b.getInt1Ty(), {e.thread.launch, Pointer(e, x[0])});
+  Value* freed = e.CallHost("slipway_system_free", e.b.getInt1Ty(), {e.thread.launch, Pointer(e, x[0])});
   // Undefined for what malloc did not give (or gave and has back); it ends the launch here.
   llvm::Function* const function = e.b.GetInsertBlock()->getParent();
   llvm::BasicBlock* const wrong = llvm::BasicBlock::Create(e.b.getContext(), "wrong", function);
@@ -63,9 +51,9 @@ void EmitFree(Emitter& e, absl::Span<Value* const> x) {
 
 void EmitAssertfail(Emitter& e, absl::Span<Value* const> x) {  // message, file, line, function, size of a character
   const ThreadContext& t = e.thread;
-  CallHost(e, "slipway_system_assertfail", e.b.getVoidTy(),
-           {Pointer(e, x[0]), Pointer(e, x[1]), e.b.CreateLoad(e.b.getInt32Ty(), x[2]), Pointer(e, x[3]), t.block[0],
-            t.block[1], t.block[2], t.thread[0], t.thread[1], t.thread[2]});
+  e.CallHost("slipway_system_assertfail", e.b.getVoidTy(),
+             {Pointer(e, x[0]), Pointer(e, x[1]), e.b.CreateLoad(e.b.getInt32Ty(), x[2]), Pointer(e, x[3]), t.block[0],
+              t.block[1], t.block[2], t.thread[0], t.thread[1], t.thread[2]});
   EmitTrap(e, kAssertionFailed);
 }
 
