@@ -646,21 +646,26 @@ void Vectors(int sm) {
   EXPECT_CUDA(
       kernel.Run({5}, {20}, 0, a.at(), b.at(), d.at(), e.at(), i2.at(), o2.at(), c.at(), q.at(), r.at(), s.at()));
   EXPECT_EQ(r.Read(), q0);
+  const auto b1 = b.Read();
+  const auto e1 = e.Read();
+  const auto o21 = o2.Read();
+  const auto c1 = c.Read();
+  const auto s1 = s.Read();
   for (size_t i = 0; i < n; ++i) {
     const float* x = &a0[4 * i];
-    EXPECT_EQ(std::vector<float>(&b.Read()[4 * i], &b.Read()[4 * i] + 1)[0], x[0] + x[3]) << i;
-    EXPECT_EQ(b.Read()[4 * i + 1], x[1] * 2);
-    EXPECT_EQ(b.Read()[4 * i + 2], x[2]);
-    EXPECT_EQ(b.Read()[4 * i + 3], x[3]);
-    EXPECT_EQ(e.Read()[2 * i], d0[2 * i] + d0[2 * i + 1]);
-    EXPECT_EQ(e.Read()[2 * i + 1], d0[2 * i + 1]);
-    EXPECT_EQ(o2.Read()[2 * i], i0[2 * i] ^ i0[2 * i + 1]);
-    EXPECT_EQ(o2.Read()[2 * i + 1], i0[2 * i + 1]);
+    EXPECT_EQ(b1[4 * i], x[0] + x[3]) << i;
+    EXPECT_EQ(b1[4 * i + 1], x[1] * 2);
+    EXPECT_EQ(b1[4 * i + 2], x[2]);
+    EXPECT_EQ(b1[4 * i + 3], x[3]);
+    EXPECT_EQ(e1[2 * i], d0[2 * i] + d0[2 * i + 1]);
+    EXPECT_EQ(e1[2 * i + 1], d0[2 * i + 1]);
+    EXPECT_EQ(o21[2 * i], i0[2 * i] ^ i0[2 * i + 1]);
+    EXPECT_EQ(o21[2 * i + 1], i0[2 * i + 1]);
     const unsigned w = c0[i];
-    EXPECT_EQ(c.Read()[i], (((w & 255) + (w >> 8 & 255)) & 255) | (w & 0xff00) | (((w >> 16 & 255) ^ (w >> 24)) << 16) |
+    EXPECT_EQ(c1[i], (((w & 255) + (w >> 8 & 255)) & 255) | (w & 0xff00) | (((w >> 16 & 255) ^ (w >> 24)) << 16) |
                                (w & 0xff000000));
-    EXPECT_EQ(s.Read()[2 * i], static_cast<int16_t>(s0[2 * i] + s0[2 * i + 1]));
-    EXPECT_EQ(s.Read()[2 * i + 1], s0[2 * i + 1]);
+    EXPECT_EQ(s1[2 * i], static_cast<int16_t>(s0[2 * i] + s0[2 * i + 1]));
+    EXPECT_EQ(s1[2 * i + 1], s0[2 * i + 1]);
   }
 }
 
