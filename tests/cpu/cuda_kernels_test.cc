@@ -648,7 +648,7 @@ void Vectors(int sm) {
   EXPECT_EQ(r.Read(), q0);
   const auto b1 = b.Read();
   const auto e1 = e.Read();
-  const auto o21 = o2.Read();
+  const auto o2_after = o2.Read();
   const auto c1 = c.Read();
   const auto s1 = s.Read();
   for (size_t i = 0; i < n; ++i) {
@@ -659,11 +659,11 @@ void Vectors(int sm) {
     EXPECT_EQ(b1[4 * i + 3], x[3]);
     EXPECT_EQ(e1[2 * i], d0[2 * i] + d0[2 * i + 1]);
     EXPECT_EQ(e1[2 * i + 1], d0[2 * i + 1]);
-    EXPECT_EQ(o21[2 * i], i0[2 * i] ^ i0[2 * i + 1]);
-    EXPECT_EQ(o21[2 * i + 1], i0[2 * i + 1]);
+    EXPECT_EQ(o2_after[2 * i], i0[2 * i] ^ i0[2 * i + 1]);
+    EXPECT_EQ(o2_after[2 * i + 1], i0[2 * i + 1]);
     const unsigned w = c0[i];
     EXPECT_EQ(c1[i], (((w & 255) + (w >> 8 & 255)) & 255) | (w & 0xff00) | (((w >> 16 & 255) ^ (w >> 24)) << 16) |
-                               (w & 0xff000000));
+                         (w & 0xff000000));
     EXPECT_EQ(s1[2 * i], static_cast<int16_t>(s0[2 * i] + s0[2 * i + 1]));
     EXPECT_EQ(s1[2 * i + 1], s0[2 * i + 1]);
   }

@@ -157,16 +157,31 @@ void Mul24(Emitter& e, bool add) {
 void PlainMul24(Emitter& e) { Mul24(e, false); }
 void Mad24(Emitter& e) { Mul24(e, true); }
 
+// div.approx: the exact quotient; but a divisor past 2^126 has a reciprocal that is flushed, so that the quotient is 0,
+// or NaN for an infinite dividend (PTX ISA 9.7.3.8).
+void ApproximateDiv(Emitter& e, Type type, FloatMode mode) {
+  e.FinishModifiers();
+  if (!e.Want(3, 3)) return;
+  if (!(type == Type{Kind::kFloat, 32})) return e.Malformed("expected .f32");
+  Value* x = e.In(1, type);
+  Value* y = e.In(2, type);
+  Value* magnitude = e.Call(llvm::Intrinsic::fabs, {y});
+  Value* huge = e.b.CreateFCmpOGT(magnitude, llvm::ConstantFP::get(y->getType(), 0x1p126));
+  Value* finite = e.b.CreateFCmpONE(magnitude, llvm::ConstantFP::getInfinity(y->getType()));
+  Value* flushed = e.Call(llvm::Intrinsic::copysign, {llvm::ConstantFP::get(y->getType(), 0), y});
+  Value* quotient = FloatArithmetic(e, FloatOp::kDiv, type, mode, {x, y});
+  e.Out(e.b.CreateSelect(e.b.CreateAnd(huge, finite), e.b.CreateFMul(x, flushed), quotient), type);
+}
+
 // Quotient and remainder as the hardware gives them: all ones for a divisor of zero, and minimum / -1 wraps. LLVM must
 // never see a divisor that can be zero: it would take that as leave to delete the tests around it.
 void DivRem(Emitter& e, bool remainder) {
   const FloatMode mode = TakeFloatMode(e);
-  const bool approximate = !e.TakeOneOf({"approx", "full"}).empty();
+  const std::string_view approximate = e.TakeOneOf({"approx", "full"});
   const Type type = e.TakeType();
   if (type.is_float() && !remainder) {
-    FloatMode exact = mode;
-    if (approximate) exact.rounding = Rounding::kNearest;
-    return EmitFloatArithmetic(e, FloatOp::kDiv, type, exact);
+    if (approximate == "approx") return ApproximateDiv(e, type, mode);
+    return EmitFloatArithmetic(e, FloatOp::kDiv, type, mode);
   }
   e.FinishModifiers();
   if (!e.Want(3, 3) || type.is_float()) return e.Malformed("not for floating-point types");
