@@ -22,17 +22,6 @@ bool Has(const Instruction& instruction, std::string_view modifier) {
   return std::find(instruction.modifiers.begin(), instruction.modifiers.end(), modifier) != instruction.modifiers.end();
 }
 
-// The function that a call names; null if it is called through a register or not known.
-const Function* Callee(const Instruction& instruction, const FunctionsByName& functions) {
-  if (instruction.opcode != "call") return nullptr;
-  for (const Operand& operand : instruction.operands) {
-    if (operand.kind != Operand::Kind::kSymbol) continue;
-    const auto found = functions.find(operand.name);
-    return found == functions.end() ? nullptr : found->second;
-  }
-  return nullptr;
-}
-
 // --- Loops that wait for a store
 
 // Instructions that read what other threads may store meanwhile.
@@ -403,6 +392,16 @@ class Flattener {
 };
 
 }  // namespace
+
+const Function* Callee(const Instruction& instruction, const FunctionsByName& functions) {
+  if (instruction.opcode != "call") return nullptr;
+  for (const Operand& operand : instruction.operands) {
+    if (operand.kind != Operand::Kind::kSymbol) continue;
+    const auto found = functions.find(operand.name);
+    return found == functions.end() ? nullptr : found->second;
+  }
+  return nullptr;
+}
 
 std::set<const Function*> FunctionsThatWait(const FunctionsByName& functions) {
   std::set<const Function*> waiting;

@@ -16,6 +16,9 @@ namespace slipway::cpu {
 
 using FunctionsByName = std::map<std::string_view, const ptx::Function*>;
 
+// The function that a call names; null if it is called through a register or not known.
+const ptx::Function* Callee(const ptx::Instruction& instruction, const FunctionsByName& functions);
+
 // The functions, kernels among them, in which a thread may wait for others: which have an instruction that waits, call
 // one that may, or go round a loop whose end depends on what other threads store.
 std::set<const ptx::Function*> FunctionsThatWait(const FunctionsByName& functions);

@@ -47,7 +47,7 @@ void ReadLaunchDimensions(llvm::IRBuilder<>& b, ThreadContext& thread) {
 llvm::MDNode* ThreadLoopMetadata(const ModuleTranslation& module, llvm::LLVMContext& context, ThreadAxis axis) {
   const auto entry = [&](const char* name) { return llvm::MDNode::get(context, llvm::MDString::get(context, name)); };
   std::vector<llvm::Metadata*> parts = {nullptr};
-  if (module.access_group != nullptr) {
+  if (module.threads_are_apart) {
     parts.push_back(
         llvm::MDNode::get(context, {llvm::MDString::get(context, "llvm.loop.parallel_accesses"), module.access_group}));
   }

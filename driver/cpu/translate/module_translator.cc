@@ -145,6 +145,8 @@ class Translator {
       if (named_by_data_.contains(alias.name)) named_by_data_.insert(alias.target);
     }
     waiting_ = FunctionsThatWait(module_.functions);
+    with_local_memory_ = FunctionsWithLocalMemory();
+    module_.access_group = llvm::MDNode::getDistinct(target_.getContext(), {});
     for (const ptx::Function& function : source_.functions) {
       if (IsUsed(function) && !function.is_kernel && !waiting_.contains(&function)) DeclareDevice(function);
     }
@@ -199,11 +201,9 @@ class Translator {
       module_end_ += variable.bytes;
     }
     uint64_t most = module_end_;
-    bool has_local = false;
     for (const ptx::Function& function : source_.functions) {
       uint64_t end = module_end_;
       for (const ptx::Variable& variable : function.variables) {
-        has_local |= variable.space == Space::kLocal || variable.space == Space::kShared;
         if (variable.space != Space::kShared || variable.bytes == 0) continue;
         end = llvm::alignTo(end, variable.align);
         module_.function_shared[&variable] = end;
@@ -215,9 +215,32 @@ class Translator {
     if (most > (1 << 20))
       return absl::InvalidArgumentError(ptx::Concat("shared memory of ", most, " bytes is too large"));
     most_shared_ = most;
-    for (const ptx::Variable& variable : source_.variables) has_local |= variable.space == Space::kShared;
-    if (!has_local) module_.access_group = llvm::MDNode::getDistinct(target_.getContext(), {});
     return absl::OkStatus();
+  }
+
+  // Functions whose threads share, in a loop over them, storage that PTX keeps apart: local memory, which is on the
+  // stack of the thread that runs the loop. Those that call one of them are among them, and those that call nobody
+  // knows whom.
+  std::set<const ptx::Function*> FunctionsWithLocalMemory() const {
+    std::set<const ptx::Function*> found;
+    const auto has = [&](const ptx::Function& function) {
+      for (const ptx::Variable& variable : function.variables) {
+        if (variable.space == Space::kLocal) return true;
+      }
+      for (const ptx::Instruction& instruction : function.body) {
+        if (instruction.opcode != "call") continue;
+        const ptx::Function* const callee = Callee(instruction, module_.functions);
+        if (callee == nullptr || found.contains(callee)) return true;
+      }
+      return false;
+    };
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (const auto& [name, function] : module_.functions) {
+        if (!found.contains(function) && has(*function)) changed = found.insert(function).second;
+      }
+    }
+    return found;
   }
 
   void PlaceDynamicShared(const ptx::Function& function) {
@@ -273,6 +296,7 @@ class Translator {
     body->addParamAttr(0, llvm::Attribute::NoAlias);
     body->addDereferenceableParamAttr(0, sizeof(CpuLaunch));
     SetParamsAttributes(body, 4, params_bytes);
+    module_.threads_are_apart = !with_local_memory_.contains(&source);
     Emitter e(builder_, module_, source);
     KernelFrame frame(e, body);
     frame.offsets = std::move(offsets);
@@ -398,6 +422,7 @@ class Translator {
   uint64_t stack_bytes_ = 0;
   bool uses_dynamic_ = false;
   std::set<const ptx::Function*> waiting_;
+  std::set<const ptx::Function*> with_local_memory_;
   std::deque<std::string> names_;  // Of labels that flattening makes.
   std::map<const ptx::Function*, uint64_t> function_end_;
 };

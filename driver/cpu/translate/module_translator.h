@@ -28,9 +28,10 @@ struct ModuleTranslation {
   std::map<std::string_view, ModuleVariable> variables;
   std::map<std::string_view, const ptx::Function*> functions;
   std::map<std::string_view, llvm::Function*> device_functions;
-  // Every access to memory that threads share is marked with this group; loops over threads promise that the group's
-  // accesses are independent. Null where threads of a loop share storage that PTX keeps apart (.local).
+  // Every access to memory that threads share is marked with this group. Loops over threads promise that the group's
+  // accesses are independent, where threads_are_apart: a kernel's threads share no storage that PTX keeps apart.
   llvm::MDNode* access_group = nullptr;
+  bool threads_are_apart = false;  // Of the kernel that is being translated.
   uint64_t shared_end =
       0;  // Of static shared memory in the kernel being translated (any kernel, in a device function).
   std::map<const ptx::Variable*, uint64_t> function_shared;    // Offsets of functions' own .shared variables.

@@ -635,8 +635,10 @@ class KernelRegions {
 absl::Status EmitRegions(llvm::IRBuilder<>& b, ModuleTranslation& module, const ptx::Function& kernel,
                          const std::vector<uint64_t>& offsets, uint64_t params_bytes, const std::string& name,
                          llvm::Function* run) {
-  // Lanes keep their local memory apart, so that all accesses of different lanes are independent between two waits.
+  // Lanes keep their local memory apart, so that all accesses of different lanes are independent between two waits. Of
+  // functions that are called this is not known: their accesses are in the module's group.
   llvm::MDNode* const group = std::exchange(module.access_group, llvm::MDNode::getDistinct(b.getContext(), {}));
+  module.threads_are_apart = true;
   absl::Status status = KernelRegions(b, module, kernel, offsets, params_bytes, name).Emit(run);
   module.access_group = group;
   return status;
