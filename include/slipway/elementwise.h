@@ -129,8 +129,9 @@ class Elementwise {
   template <class Output, class... Inputs>
   [[gnu::always_inline]] absl::Status IntoPlanned(const Stream& stream, const Output& output,
                                                   const Inputs&... inputs) const;
+  // Cold, or else the addresses of all arguments would be made ready for it on the straight road, too.
   template <class... Args>
-  [[gnu::noinline]] absl::Status IntoAsList(const Stream& stream, size_t slot, const Args&... args) const {
+  [[gnu::noinline, gnu::cold]] absl::Status IntoAsList(const Stream& stream, size_t slot, const Args&... args) const {
     return WithList(
         stream, [&](absl::Span<const Arg> list) { return IntoAndRemember(stream, list, slot); }, args...);
   }
@@ -164,14 +165,14 @@ inline absl::Status Elementwise::IntoPlanned(const Stream& stream, const Output&
   using internal::PlanForm;
   alignas(16) std::byte buffer[Packer::kBytes];
   if (internal::GoesStraight(stream, plan.device) && Packer::RestOfCodeFits(plan)) [[likely]] {
-    if (plan.code[0] == Packer::kCode[0]) {
+    if (plan.code[0] == Packer::kCode[0]) [[likely]] {
       if (Packer::template Pack<PlanForm::kDirect>(plan, buffer, output, inputs...)) [[likely]] {
         if constexpr (Packer::kTailPairs != 0) {
           std::memcpy(buffer + plan.tail_offset, plan.tail, 16 * Packer::kTailPairs);
         }
         return internal::CallPlanned(plan, stream, buffer);
       }
-    } else if (plan.code[0] == (Packer::kCode[0] | internal::kLinearCode)) {
+    } else if (plan.code[0] == (Packer::kCode[0] | internal::kLinearCode)) [[likely]] {
       if (Packer::template Pack<PlanForm::kLinear>(plan, buffer, output, inputs...)) [[likely]] {
         return internal::CallPlanned(plan, stream, buffer);
       }

@@ -1,9 +1,9 @@
 // What an elementwise call remembers: how arguments of the same types, shapes and strides were launched. Used by the
 // launch path of elementwise.h; applications do not need it.
 //
-// A call whose plan is known computes nothing from shapes. It compares the arguments' geometry with the plan's, stores
-// them into a launch buffer as it goes, and makes sure by one unsigned compare an array that the output is clear of the
-// inputs. Everything else (other shapes, an output over its input, broadcasting, several outputs, default streams,
+// A call whose plan is known computes nothing from shapes. It stores its arguments into a launch buffer, makes sure by
+// one unsigned compare an array that the output is clear of the inputs, and compares shapes and strides with the
+// plan's. Everything else (other shapes, an output over its input, broadcasting, several outputs, default streams,
 // hooks) takes the road through a list of Args, which has the same plans; see jit/ops/elementwise_plan.h.
 #ifndef SLIPWAY_ELEMENTWISE_PLAN_H_
 #define SLIPWAY_ELEMENTWISE_PLAN_H_
@@ -19,6 +19,10 @@
 #include <type_traits>
 #include <utility>
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 #include "absl/status/status.h"
 #include "slipway/array.h"
 #include "slipway/dtype.h"
@@ -30,19 +34,53 @@
 
 namespace slipway::internal {
 
-// Two words that are compared and copied at once, wherever they stand, and how they are kept. Read and written through
-// pointers to such types and not by memcpy, which makes gcc load them once for each use.
-using WordPair __attribute__((vector_size(16), may_alias)) = uint64_t;
-using UnalignedPair __attribute__((vector_size(16), may_alias, aligned(1))) = uint64_t;
+// Two words that are compared and copied at once, wherever they stand, and how they are kept.
 struct alignas(16) StoredPair {
   uint64_t words[2] = {};
 };
+#ifdef __SSE2__
+// Of operators on vectors gcc makes a tree of its own, for which all that is compared waits in registers; these
+// intrinsics it leaves as they are written. They are those of floats, which no bit operation looks at.
+using WordPair = __m128;
+inline WordPair LoadPair(const void* from) { return _mm_loadu_ps(static_cast<const float*>(from)); }
+inline void StorePair(void* to, WordPair pair) { _mm_storeu_ps(static_cast<float*>(to), pair); }
+inline WordPair AddDifference(WordPair differ, WordPair pair, const StoredPair& wanted) {
+  return _mm_or_ps(differ, _mm_xor_ps(pair, _mm_load_ps(reinterpret_cast<const float*>(&wanted))));
+}
+// 0 if and only if both words are: each 32 bits saturate to 16, which leaves nothing 0 that was not.
+inline uint64_t AnyBit(WordPair pair) {
+  const __m128i words = _mm_castps_si128(pair);
+  return static_cast<uint64_t>(_mm_cvtsi128_si64(_mm_packs_epi32(words, words)));
+}
+#else
+using WordPair = StoredPair;
+inline WordPair LoadPair(const void* from) {
+  WordPair pair;
+  std::memcpy(&pair, from, sizeof(pair));
+  return pair;
+}
+inline void StorePair(void* to, WordPair pair) { std::memcpy(to, &pair, sizeof(pair)); }
+inline WordPair AddDifference(WordPair differ, WordPair pair, const StoredPair& wanted) {
+  for (int i : {0, 1}) differ.words[i] |= pair.words[i] ^ wanted.words[i];
+  return differ;
+}
+inline uint64_t AnyBit(WordPair pair) { return pair.words[0] | pair.words[1]; }
+#endif
 
-// The code of a call: five bits an argument, twelve in a word, never 0: of a number its dtype, of an array 16 and its
-// rank.
-inline constexpr int kMaxCodedArgs = 35, kCodesInWord = 12;
+// The code of a call: the types of its arguments, eight in a word as digits of a number, the first lowest. A digit is
+// never 0, so that a call with fewer arguments has another code, and words but the last say that there are more.
+inline constexpr int kMaxCodedArgs = 40, kCodesInWord = 8;
+inline constexpr uint64_t kCodeRadix = 1 + kNumDTypes * (kMaxRank + 2);
+inline constexpr uint64_t kMoreCode = uint64_t{1} << 62;
 constexpr uint64_t ElementwiseCode(Facts word) {
-  return word & facts::kScalar ? word & facts::kDTypeMask : 16 + static_cast<uint64_t>(facts::RankOf(word));
+  const int form = word & facts::kScalar ? kMaxRank + 1 : facts::RankOf(word);
+  return 1 + static_cast<uint64_t>(facts::DTypeOf(word)) + uint64_t{kNumDTypes} * static_cast<uint64_t>(form);
+}
+template <size_t kWords>
+constexpr void AddCode(std::array<uint64_t, kWords>& code, int at, uint64_t digit) {
+  for (int i = 0; i < at % kCodesInWord; ++i) digit *= kCodeRadix;
+  code[at / kCodesInWord] += digit;
+  if (at != 0 && at % kCodesInWord == 0) code[at / kCodesInWord - 1] |= kMoreCode;
 }
 // Set in the first word of plans of PlanForm::kLinear.
 inline constexpr uint64_t kLinearCode = uint64_t{1} << 63;
@@ -56,10 +94,10 @@ enum class PlanForm : uint8_t {
 
 // The part of a plan that calls with arguments of known types look at. Never changed after others can see it.
 struct CodedPlan {
-  // Of the call's arguments and the form, with a 0 behind the last; all 0 is no call's.
-  uint64_t code[kMaxCodedArgs / kCodesInWord + 1] = {};
-  // The words {data, shape, strides, facts} of every array, in order; data and the facts' alignment do not count.
-  const StoredPair* geometry = nullptr;
+  // Of the call's arguments and the form; all 0 is no call's.
+  std::array<uint64_t, kMaxCodedArgs / kCodesInWord> code = {};
+  const StoredPair* geometry = nullptr;  // The words {shape, strides} of every array, in order.
+  Facts facts = 0;                       // What every array has: it is valid, and of the device.
   // Whether an array at address a is clear of the output at address o: a - (o + clear_from) >= clear_span, unsigned.
   // Where that does not hold, it is looked at more closely.
   uint64_t clear_from = 0;
@@ -101,20 +139,20 @@ struct PlanSlots {
 // One argument of known type.
 template <class A>
 struct PlannedArg {
-  static constexpr bool kPossible = false, kIsArray = false;
+  static constexpr bool kPossible = false, kIsOutput = false;
 };
 template <Element T>
 struct PlannedArg<T> {
-  static constexpr bool kPossible = true, kIsArray = false;
+  static constexpr bool kPossible = true, kIsArray = false, kIsOutput = false;
   static constexpr int kRank = 0;
-  static constexpr uint64_t kCode = static_cast<uint64_t>(kDTypeOf<T>);
+  static constexpr uint64_t kCode = ElementwiseCode(facts::OfScalar(kDTypeOf<T>));
   static constexpr size_t kAlign = alignof(T), kDirectBytes = sizeof(T), kLinearBytes = sizeof(T);
 };
 template <class T, int N, Layout L>
 struct PlannedArg<ArrayView<T, N, L>> {
-  static constexpr bool kPossible = true, kIsArray = true;
+  static constexpr bool kPossible = true, kIsArray = true, kIsOutput = !std::is_const_v<T>;
   static constexpr int kRank = N;
-  static constexpr uint64_t kCode = 16 + N;
+  static constexpr uint64_t kCode = ElementwiseCode(static_cast<Facts>(kDTypeOf<T>) | Facts{N} << facts::kRankShift);
   static constexpr size_t kAlign = 8, kDirectBytes = 8 * (1 + 2 * N), kLinearBytes = 16;
   static const ArrayView<T, N, L>& View(const ArrayView<T, N, L>& view) { return view; }
 };
@@ -124,22 +162,26 @@ struct PlannedArg<Array<T, N>> : PlannedArg<ArrayView<T, N>> {
 };
 
 template <class... Args>
-inline constexpr bool kStartsWithArray = false;
+inline constexpr bool kStartsWithOutput = false;
 template <class Output, class... Inputs>
-inline constexpr bool kStartsWithArray<Output, Inputs...> = PlannedArg<Output>::kIsArray;
+inline constexpr bool kStartsWithOutput<Output, Inputs...> = PlannedArg<Output>::kIsOutput;
 template <class... Args>
 concept PlannedCall = (sizeof...(Args) <= kMaxCodedArgs) &&
-                      (PlannedArg<Args>::kPossible && ...) && kStartsWithArray<Args...>;
+                      (PlannedArg<Args>::kPossible && ...) && kStartsWithOutput<Args...>;
 
 // Packs the arguments of one call while it compares them with a plan.
+//
+// Of an array, the types in the code, shape and strides settle all that its facts say, but for the device and whether
+// its address is a good one, which are bits that the facts of all arrays have to have: one AND an array. Constness
+// takes no part: the output is writable by its type, and inputs are only read.
 template <class... Args>
 class PlannedPacker {
  public:
   static constexpr int kCount = sizeof...(Args);
-  static constexpr std::array<uint64_t, kCount / kCodesInWord + 1> kCode = [] {
-    std::array<uint64_t, kCount / kCodesInWord + 1> code{};
+  static constexpr std::array<uint64_t, (kCount - 1) / kCodesInWord + 1> kCode = [] {
+    std::array<uint64_t, (kCount - 1) / kCodesInWord + 1> code{};
     int i = 0;
-    ((code[i / kCodesInWord] |= PlannedArg<Args>::kCode << 5 * (i % kCodesInWord), ++i), ...);
+    (AddCode(code, i++, PlannedArg<Args>::kCode), ...);
     return code;
   }();
   // Whether the code of a plan, but for its first word, is that of the call.
@@ -164,81 +206,87 @@ class PlannedPacker {
     return offsets;
   }
   static constexpr std::array<size_t, kCount + 1> kDirect = Offsets(false), kLinear = Offsets(true);
-  // The extents, and what copies of whole pairs reach beyond.
   static constexpr size_t kTailPairs = kMostRank < 2 ? 0 : (kMostRank + 1) / 2;
-  static constexpr size_t kBytes = std::max(kDirect[kCount], kLinear[kCount]) + 8 + 16 * kTailPairs + 16;
+  // The extents behind the arguments, and what scalars, stored as words, reach beyond.
+  static constexpr size_t kBytes = std::max(kDirect[kCount], kLinear[kCount]) + 8 + 16 * kTailPairs + 8;
 
   // Stores the arguments as the form has them. Whether their geometry is the plan's, and every array is clear of the
   // output, which is the first, or is the output itself, element by element.
   template <PlanForm kForm>
   [[gnu::always_inline]] static bool Pack(const CodedPlan& plan, std::byte* buffer, const Args&... args) {
-    constexpr const auto& kOffsets = kForm == PlanForm::kLinear ? kLinear : kDirect;
-    Comparison compared{plan.geometry};
-    int i = 0;
-    (PackOne<kForm>(plan, buffer + kOffsets[i++], compared, args), ...);
-    const WordPair differ = (compared.first & WordPair{0, ~uint64_t{0}}) | compared.inner |
-                            (compared.last & WordPair{~uint64_t{0}, kFacts}) | (compared.point & WordPair{0, kFacts});
-    return (differ[0] | differ[1]) == 0 && Clear(plan, args...);
+    return [&]<size_t... I>(std::index_sequence<I...>) __attribute__((always_inline)) {
+      constexpr const auto& kOffsets = kForm == PlanForm::kLinear ? kLinear : kDirect;
+      // What branches comes first: gcc would put off behind a branch all comparing that is not looked at before it.
+      uint64_t output = 0;
+      if (!(PackValue<I>(plan, buffer + kOffsets[I], output, args) && ...)) return false;
+      Comparison compared{.geometry = plan.geometry};
+      (PackGeometry<kForm>(plan, buffer + kOffsets[I], compared, args), ...);
+      const Facts facts = (plan.facts & ... & FactsOf(args));
+      uint64_t differ = facts ^ plan.facts;
+      if constexpr (kMostRank != 0) differ |= AnyBit(compared.differ);
+      return differ == 0;
+    }
+    (std::index_sequence_for<Args...>());
   }
 
  private:
-  static constexpr Facts kFacts = ~facts::kAlignMask;
-
-  // The bits that differ: in the first pairs of arrays, in the last, in those between, and where one is all there is.
   struct Comparison {
     const StoredPair* geometry;
-    WordPair first = {}, inner = {}, last = {}, point = {};
+    WordPair differ = {};  // Bits in which shapes and strides differ.
   };
 
-  template <PlanForm kForm, int kRank, int kPair>
-  [[gnu::always_inline]] static void PackPair(std::byte* to, const std::byte* from, Comparison& compared) {
-    const WordPair pair = *reinterpret_cast<const UnalignedPair*>(from);
-    if constexpr (kForm == PlanForm::kDirect) *reinterpret_cast<UnalignedPair*>(to) = pair;
-    (kRank == 0       ? compared.point
-     : kPair == 0     ? compared.first
-     : kPair == kRank ? compared.last
-                      : compared.inner) |= pair ^ *reinterpret_cast<const WordPair*>(&compared.geometry[kPair]);
-  }
-  template <PlanForm kForm, class A>
-  [[gnu::always_inline]] static void PackOne(const CodedPlan& plan, std::byte* to, Comparison& compared, const A& arg) {
-    if constexpr (PlannedArg<A>::kIsArray) {
-      constexpr int kRank = PlannedArg<A>::kRank;
-      const auto& view = PlannedArg<A>::View(arg);
-      // A view is {data, shape, strides, facts}; see array.h. What the last pair stores beyond the struct is
-      // overwritten by the next parameter, or stands behind the last.
-      const auto* const from = reinterpret_cast<const std::byte*>(&view);
-      [&]<size_t... P>(std::index_sequence<P...>) __attribute__((always_inline)) {
-        (PackPair<kForm, kRank, P>(to + 16 * P, from + 16 * P, compared), ...);
-      }
-      (std::make_index_sequence<kRank + 1>());
-      compared.geometry += kRank + 1;
-      if constexpr (kForm == PlanForm::kLinear) {
-        const void* const data = view.data();
-        std::memcpy(to, &data, 8);
-        std::memcpy(to + 8, &plan.elements, 8);
-      }
-    } else {
+  // Stores a number, which may reach into the next parameter, or the address of an array. Whether that is clear of the
+  // output, or the output itself. `output` becomes the address of the first array, plus plan.clear_from.
+  template <int I, class A>
+  [[gnu::always_inline]] static bool PackValue(const CodedPlan& plan, std::byte* to, uint64_t& output, const A& arg) {
+    if constexpr (!PlannedArg<A>::kIsArray) {
       Packer<A>::Store(to, arg);
+    } else {
+      const uint64_t address = AddressOf(arg);
+      std::memcpy(to, &address, 8);
+      if constexpr (I == 0) {
+        output = address + plan.clear_from;
+      } else if (address - output < plan.clear_span) [[unlikely]] {
+        // The address is read again, as the fence has it, so that the difference may take its register.
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+        return AddressOf(arg) + plan.clear_from == output && (plan.same >> I & 1) != 0;
+      }
     }
+    return true;
   }
 
-  [[gnu::always_inline]] static bool Clear(const CodedPlan& plan, const Args&... args) {
-    uint64_t output = 0;
-    int i = 0;
-    const auto clear = [&](const auto& arg) __attribute__((always_inline)) {
-      using Arg = PlannedArg<std::remove_cvref_t<decltype(arg)>>;
-      const int at = i++;
-      if constexpr (Arg::kIsArray) {
-        const auto address = reinterpret_cast<uint64_t>(Arg::View(arg).data());
-        if (at == 0) {
-          output = address;
-        } else if (address - (output + plan.clear_from) < plan.clear_span) [[unlikely]] {
-          return address == output && (plan.same >> at & 1) != 0;
-        }
+  // Stores what comes behind the address of an array, and compares it with the plan.
+  template <PlanForm kForm, class A>
+  [[gnu::always_inline]] static void PackGeometry(const CodedPlan& plan, std::byte* to, Comparison& compared,
+                                                  const A& arg) {
+    if constexpr (PlannedArg<A>::kIsArray) {
+      // A view is {data, shape, strides, facts}; see array.h.
+      const auto* const from = reinterpret_cast<const std::byte*>(&PlannedArg<A>::View(arg));
+      [&]<size_t... P>(std::index_sequence<P...>) __attribute__((always_inline)) {
+        (PackPair<kForm>(to + 8 + 16 * P, from + 8 + 16 * P, compared), ...);
       }
-      return true;
-    };
-    return (clear(args) && ...);
+      (std::make_index_sequence<PlannedArg<A>::kRank>());
+      if constexpr (kForm == PlanForm::kLinear) std::memcpy(to + 8, &plan.elements, 8);
+    }
+  }
+  template <PlanForm kForm>
+  [[gnu::always_inline]] static void PackPair(std::byte* to, const std::byte* from, Comparison& compared) {
+    const WordPair words = LoadPair(from);
+    if constexpr (kForm == PlanForm::kDirect) StorePair(to, words);
+    compared.differ = AddDifference(compared.differ, words, *compared.geometry++);
+  }
+
+  template <class A>
+  [[gnu::always_inline]] static uint64_t AddressOf(const A& array) {
+    return reinterpret_cast<uint64_t>(PlannedArg<A>::View(array).data());
+  }
+  template <class A>
+  [[gnu::always_inline]] static Facts FactsOf(const A& arg) {
+    if constexpr (PlannedArg<A>::kIsArray) {
+      return PlannedArg<A>::View(arg).facts();
+    } else {
+      return ~Facts{0};
+    }
   }
 };
 

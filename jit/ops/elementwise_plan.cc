@@ -71,19 +71,18 @@ void FillCoded(Plan& plan, const text::Program& program, const Arguments& argume
   if (static_cast<uint64_t>(plan.elements) > plan.kernel.plan().max_size) return;
   const PlanForm form = FormOf(plan, arguments);
   if (form == PlanForm::kGeneral) return;
-  if (form == PlanForm::kLinear) coded.code[0] = internal::kLinearCode;
+  coded.facts = facts::kValid | facts::OfDevice(plan.kernel.device().id());
   for (size_t i = 0; i < CountOf(arguments); ++i) {
     const Arg& arg = ArgAt(arguments, i);
-    coded.code[i / internal::kCodesInWord] |= internal::ElementwiseCode(arg.facts())
-                                              << 5 * (i % internal::kCodesInWord);
+    internal::AddCode(coded.code, static_cast<int>(i), internal::ElementwiseCode(arg.facts()));
     if (arg.is_scalar()) continue;
     // What is read by index may be read after it was overwritten, wherever it lies.
     const bool in_step = i > 0 && program.inputs[i - 1].shape != text::ShapeRule::kGathered;
     if (in_step && SameElements(*arguments.outputs[0], arg, plan.shape)) coded.same |= uint64_t{1} << i;
-    std::vector<uint64_t> words(StructWords(arg).begin(), StructWords(arg).end());
-    words.push_back(arg.facts());
+    const absl::Span<const uint64_t> words = StructWords(arg).subspan(1);
     for (size_t w = 0; w < words.size(); w += 2) plan.geometry.push_back(StoredPair{{words[w], words[w + 1]}});
   }
+  if (form == PlanForm::kLinear) coded.code[0] |= internal::kLinearCode;
   const LaunchPlan& launch = plan.kernel.plan();
   coded.elements = static_cast<uint64_t>(plan.elements);
   coded.block = launch.block;

@@ -10,6 +10,7 @@
 #include <random>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <vector>
 
 #include "slipway/array.h"
@@ -184,6 +185,45 @@ TEST_F(PlanTest, ManyArguments) {
     check(z, at(0), n, n, n, n, n, n, n, n, n, n, n, n, n, n, n, n, n, n, n, n, n, at(1), n);
   }
   EXPECT_EQ(known.plans(), 3u);
+}
+
+// A plan is for so many arguments, also where the call's codes are all there is in a word of the plan's.
+TEST_F(PlanTest, TooFewAndTooManyArgumentsAreRefused) {
+  const auto at = [&](int i) { return At<float, 1>(0x100000 * (i + 1), {100}, {2}); };
+  const auto check = [&](int inputs, const auto& right, const auto& fewer, const auto& more) {
+    std::string sum = "z = a0";
+    for (int i = 1; i < inputs; ++i) sum += " + a" + std::to_string(i);
+    const Elementwise known = Elementwise::Parse(sum).value();
+    for (int round = 0; round < 2; ++round) {
+      ASSERT_TRUE(std::apply([&](auto... args) { return known.Into(stream_, args...); }, right).ok());
+      for (const absl::Status& status :
+           {std::apply([&](auto... args) { return known.Into(stream_, args...); }, fewer),
+            std::apply([&](auto... args) { return known.Into(stream_, args...); }, more)}) {
+        EXPECT_THAT(MessageOf(status), HasSubstr("arguments")) << inputs;
+      }
+    }
+    EXPECT_EQ(TakeRecordedLaunches().size(), 2u);
+  };
+  const auto six = std::tuple(at(0), at(1), at(2), at(3), at(4), at(5), at(6));
+  const auto seven = std::tuple_cat(six, std::tuple(at(7)));    // Eight arguments: one word.
+  const auto eight = std::tuple_cat(seven, std::tuple(at(8)));  // Nine: two.
+  const auto nine = std::tuple_cat(eight, std::tuple(at(9)));
+  check(7, seven, six, eight);
+  check(8, eight, seven, nine);
+}
+
+// Constness of an input makes no difference to a plan, of an output it does.
+TEST_F(PlanTest, ConstInputsHaveTheSamePlan) {
+  const Elementwise text = Elementwise::Parse("z = x + 1").value();
+  const auto z = At<float, 2>(0x100000, {4, 5}, {16, 2}), x = At<float, 2>(0x200000, {4, 5}, {16, 2});
+  const RecordedLaunch wanted = Fresh("z = x + 1", z, x);
+  for (int round = 0; round < 2; ++round) {
+    ASSERT_TRUE(text.Into(stream_, z, x).ok());
+    EXPECT_EQ(TakeOne().buffer, wanted.buffer);
+    ASSERT_TRUE(text.Into(stream_, z, ArrayView<const float, 2>(x)).ok());
+    EXPECT_EQ(TakeOne().buffer, wanted.buffer);
+    EXPECT_THAT(MessageOf(text.Into(stream_, ArrayView<const float, 2>(z), x)), HasSubstr("output 'z'"));
+  }
 }
 
 TEST_F(PlanTest, RandomGeometries) {
