@@ -1,9 +1,36 @@
 #include "slipway/dispatch.h"
 
+#include <mutex>
+#include <thread>
+#include <unordered_map>
+
 namespace slipway::internal {
 namespace {
 
 constexpr size_t kFirstCapacity = 16;
+
+// The entry that each thread waits for, of all tables: two makers that ask for what the other makes would wait for each
+// other for ever.
+struct Waits {
+  std::mutex mutex;
+  std::unordered_map<std::thread::id, const DispatchTable::Entry*> entries;
+
+  // Whether `entry` is, after all, built by `self`, or by a thread that waits for one that is. A thread's entry stays
+  // until the thread is out of here. The mutex is held.
+  bool WouldCloseACircle(const DispatchTable::Entry* entry, std::thread::id self) const {
+    while (entry->state.load(std::memory_order_acquire) == DispatchTable::Entry::kBuilding) {
+      if (entry->builder == self) return true;
+      const auto next = entries.find(entry->builder);
+      if (next == entries.end()) return false;
+      entry = next->second;
+    }
+    return false;
+  }
+};
+Waits& AllWaits() {
+  static auto* const waits = new Waits;
+  return *waits;
+}
 
 }  // namespace
 
@@ -73,14 +100,27 @@ void DispatchTable::Finish(Entry* entry, absl::Status status) {
 }
 
 absl::Status DispatchTable::Wait(Entry* entry) {
-  std::unique_lock<std::mutex> lock(mutex_);
-  if (entry->state.load(std::memory_order_acquire) == Entry::kBuilding &&
-      entry->builder == std::this_thread::get_id()) {
-    return absl::FailedPreconditionError(
-        "specialisation: making this kernel asked for the kernel itself, which would wait for ever; let its maker "
-        "not launch what it makes");
+  const std::thread::id self = std::this_thread::get_id();
+  Waits& waits = AllWaits();
+  {
+    std::lock_guard<std::mutex> lock(waits.mutex);
+    if (waits.WouldCloseACircle(entry, self)) {
+      return absl::FailedPreconditionError(
+          entry->builder == self
+              ? "specialisation: making this kernel asked for the kernel itself, which would wait for ever; let its "
+                "maker not launch what it makes"
+              : "specialisation: this kernel is being made on another thread, which waits for what is made on this "
+                "one; "
+                "let the makers of two kernels not launch each other's");
+    }
+    waits.entries[self] = entry;
   }
-  built_.wait(lock, [&] { return entry->state.load(std::memory_order_acquire) != Entry::kBuilding; });
+  {
+    std::unique_lock<std::mutex> lock(mutex_);
+    built_.wait(lock, [&] { return entry->state.load(std::memory_order_acquire) != Entry::kBuilding; });
+  }
+  std::lock_guard<std::mutex> lock(waits.mutex);
+  waits.entries.erase(self);
   return absl::OkStatus();
 }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <latch>
 #include <string>
 #include <thread>
 #include <vector>
@@ -71,6 +72,41 @@ TEST(DispatchTest, FailuresAreRemembered) {
   cache.Clear();
   EXPECT_EQ(cache.size(), 0u);
   EXPECT_EQ(**cache.GetOrMake(Key{7}, []() -> absl::StatusOr<int> { return 5; }), 5);
+}
+
+// Two makers that ask for what the other makes, in two caches and on two threads: one is told, and the other has what
+// the first came to.
+TEST(DispatchTest, MakersThatWaitForEachOtherAreAnError) {
+  constexpr const char* kWords =
+      "specialisation: this kernel is being made on another thread, which waits for what is made on this one; let the "
+      "makers of two kernels not launch each other's";
+  SpecializationCache<int> caches[3];
+  constexpr int kThreads = 3;
+  std::latch all_make(kThreads);
+  absl::Status results[kThreads];
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      results[t] = caches[t]
+                       .GetOrMake(Key{1},
+                                  [&]() -> absl::StatusOr<int> {
+                                    all_make.arrive_and_wait();
+                                    const auto other = caches[(t + 1) % kThreads].GetOrMake(
+                                        Key{1}, []() -> absl::StatusOr<int> { return 0; });
+                                    if (!other.ok()) return other.status();
+                                    return **other;
+                                  })
+                       .status();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const absl::Status& result : results) {
+    EXPECT_EQ(result.code(), absl::StatusCode::kFailedPrecondition);
+    EXPECT_EQ(result.message(), kWords);
+  }
+  // Nobody waits any more.
+  SpecializationCache<int> after;
+  EXPECT_EQ(**after.GetOrMake(Key{1}, []() -> absl::StatusOr<int> { return 3; }), 3);
 }
 
 TEST(DispatchTest, MakingWhatIsBeingMadeIsAnError) {
