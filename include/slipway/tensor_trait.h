@@ -38,13 +38,17 @@ namespace slipway {
 template <class T>
 struct TensorTrait {};
 
-// Whether T has a TensorTrait.
+// Whether T has a TensorTrait, complete but for what is optional.
 template <class T>
 concept Tensor = requires(const T& t) {
   TensorTrait<T>::data(t);
   TensorTrait<T>::shape(t)[0];
   TensorTrait<T>::strides(t)[0];
-};
+}
+&&(
+    requires { TensorTrait<T>::kDType; } || requires(const T& t) { TensorTrait<T>::dtype(t); }) &&
+    (
+        requires { TensorTrait<T>::kRank; } || requires(const T& t) { TensorTrait<T>::rank(t); });
 
 namespace internal {
 

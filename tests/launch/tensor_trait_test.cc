@@ -35,6 +35,9 @@ struct Owned {
 struct Point {
   float* data;
 };
+// Its trait says nothing of its dtype; and of its rank.
+struct Untyped {};
+struct Unranked {};
 // Keeps a facts word.
 struct Informed {
   ArrayView<float, 2> view;
@@ -49,6 +52,20 @@ struct TensorTrait<Matrix> {
   static float* data(const Matrix& t) { return t.data; }
   static const int64_t* shape(const Matrix& t) { return t.shape; }
   static const int64_t* strides(const Matrix& t) { return t.strides; }
+};
+template <>
+struct TensorTrait<Untyped> {
+  static constexpr int kRank = 2;
+  static float* data(const Untyped&) { return nullptr; }
+  static const int64_t* shape(const Untyped&) { return nullptr; }
+  static const int64_t* strides(const Untyped&) { return nullptr; }
+};
+template <>
+struct TensorTrait<Unranked> {
+  static constexpr DType kDType = DType::kFloat32;
+  static float* data(const Unranked&) { return nullptr; }
+  static const int64_t* shape(const Unranked&) { return nullptr; }
+  static const int64_t* strides(const Unranked&) { return nullptr; }
 };
 template <>
 struct TensorTrait<Loose> {
@@ -86,6 +103,7 @@ struct TensorTrait<Informed> {
 };
 
 static_assert(Tensor<Matrix> && Tensor<Loose> && Tensor<Owned> && Tensor<Informed>);
+static_assert(!Tensor<Untyped> && !Tensor<Unranked>);  // A rank and a dtype are asked for.
 static_assert(!Tensor<float> && !Tensor<Array<float, 1>> && !Tensor<std::vector<float>>);
 static_assert(!StructArgument<Matrix>);  // Though it is a plain struct.
 
