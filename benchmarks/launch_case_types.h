@@ -110,7 +110,9 @@ TypedKernel<typename Sources::Param...> LoadEmptyKernel(const Device& device, Ca
 }
 
 // One file a path (or two that belong together) appends its cases.
+void AddAddressCases(std::vector<LaunchCase>* cases);
 void AddBareCases(std::vector<LaunchCase>* cases);
+void AddConfigCases(std::vector<LaunchCase>* cases);
 void AddTypedCases(std::vector<LaunchCase>* cases);
 void AddBoundCases(std::vector<LaunchCase>* cases);
 void AddDynamicCases(std::vector<LaunchCase>* cases);

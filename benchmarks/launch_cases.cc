@@ -33,7 +33,9 @@ std::vector<LaunchCase> AllLaunchCases() {
   AddBareCases(&cases);
   AddBoundCases(&cases);
   AddTypedCases(&cases);
+  AddConfigCases(&cases);
   AddDynamicCases(&cases);
+  AddAddressCases(&cases);
   AddSignatureCases(&cases);
   AddTraitCases(&cases);
 #ifdef SLIPWAY_HAS_JIT

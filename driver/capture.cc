@@ -16,7 +16,7 @@ void CaptureRecord::Keep(Owner owner) {
   if (!ended_) owners_.insert(std::move(owner));
 }
 
-absl::Status CaptureRecord::NoteLaunch(const Stream& stream, const void* key) {
+absl::Status CaptureRecord::NoteLaunch(const Stream& stream, uint64_t key) {
   const DriverApi& api = stream.device().api();
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   const CUgraphNode* dependencies = nullptr;

@@ -228,7 +228,7 @@ absl::Status GraphExec::Update(const Graph& graph) {
   return absl::OkStatus();
 }
 
-absl::Status GraphExec::SetKernelNode(const void* key, int occurrence, const CUDA_KERNEL_NODE_PARAMS& params,
+absl::Status GraphExec::SetKernelNode(uint64_t key, int occurrence, const CUDA_KERNEL_NODE_PARAMS& params,
                                       std::vector<Owner> owners) {
   SLIPWAY_RETURN_IF_ERROR(CheckUsable("GraphExec::SetKernelNode"));
   const DriverApi& api = device().api();

@@ -26,8 +26,8 @@ namespace {
 
 class Traced final : public TracedKernel {
  public:
-  Traced(std::string name, bool grid_stride, absl::StatusOr<ir::Kernel> kernel)
-      : name_(std::move(name)), status_(kernel.status()), grid_stride_(grid_stride) {
+  Traced(std::string name, bool grid_stride, bool along_x, absl::StatusOr<ir::Kernel> kernel)
+      : name_(std::move(name)), status_(kernel.status()), grid_stride_(grid_stride), along_x_(along_x) {
     if (kernel.ok()) kernel_ = *std::move(kernel);
   }
   const std::string& name() const override { return name_; }
@@ -47,13 +47,15 @@ class Traced final : public TracedKernel {
 
  private:
   absl::StatusOr<CompiledKernel> Compiled(absl::StatusOr<CompiledKernel> kernel) const {
-    if (kernel.ok()) kernel->grid_stride = grid_stride_;
+    if (!kernel.ok()) return kernel;
+    kernel->grid_stride = grid_stride_;
+    kernel->along_x = along_x_;
     return kernel;
   }
 
   std::string name_;
   absl::Status status_;
-  bool grid_stride_;  // See CompiledKernel.
+  bool grid_stride_, along_x_;  // See CompiledKernel.
   ir::Kernel kernel_;
 };
 
@@ -143,7 +145,8 @@ std::shared_ptr<const TracedKernel> TraceScope::Finish(bool infer_read_only) {
   absl::StatusOr<ir::Kernel> kernel = std::move(state_->builder).Finish();
   if (kernel.ok() && infer_read_only) InferReadOnly(*kernel);
   const bool grid_stride = state_->strides_grid && !state_->asks_for_place;
-  return std::make_shared<Traced>(state_->name, grid_stride, std::move(kernel));
+  const bool along_x = state_->strides_grid && !state_->asks_beside_x;
+  return std::make_shared<Traced>(state_->name, grid_stride, along_x, std::move(kernel));
 }
 
 TraceScope::State* CurrentTrace() {
@@ -274,6 +277,7 @@ TraceRef SpecialValue(const char* name, int dimension) {
   TraceScope::State* trace = CurrentTrace();
   if (trace == nullptr) return {};
   trace->asks_for_place = true;
+  if (dimension != 0) trace->asks_beside_x = true;
   const std::string wanted = absl::StrCat(name, ".", dimension == 0 ? "x" : dimension == 1 ? "y" : "z");
   for (int i = 0; i < ir::kNumSpecialRegisters && dimension >= 0 && dimension <= 2; ++i) {
     const auto reg = static_cast<ir::SpecialRegister>(i);

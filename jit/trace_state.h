@@ -21,6 +21,7 @@ struct TraceScope::State {
   // Whether the kernel has a loop over GridStride, and whether it asks for a thread's place in any other way.
   bool strides_grid = false;
   bool asks_for_place = false;
+  bool asks_beside_x = false;  // For its place along y or z.
 
   // The id of a reference, or kNone, with an error, if it is not of this trace.
   uint32_t Resolve(TraceRef ref);

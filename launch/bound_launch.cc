@@ -12,9 +12,9 @@
 
 namespace slipway {
 
-const void* BoundLaunch::NewKey() {
-  static std::atomic<uintptr_t> last{0};
-  return reinterpret_cast<const void*>(last.fetch_add(1, std::memory_order_relaxed) + 1);
+uint64_t BoundLaunch::NewKey() {
+  static std::atomic<uint64_t> last{0};
+  return last.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 
 absl::Status BoundLaunch::LaunchIndirectly(const Stream& stream) const {
@@ -36,7 +36,7 @@ absl::Status BoundLaunch::Set(size_t index, const Arg& arg) {
                                               ", counted from 0: ", Describe(kernel.signature())));
   }
   const ParamPlan& param = kernel.params()[index];
-  if ((param.demand.Misfit(arg.facts()) & ~facts::Excused(arg.facts())) != 0) {
+  if (param.demand.MisfitOfAny(arg.facts()) != 0) {
     return internal::BoundMismatch(kernel, index, arg.facts());
   }
   std::memcpy(state_->buffer.get() + param.offset, arg.bytes(), param.bytes);

@@ -1,12 +1,15 @@
 // Grid and block of a launch, and its limits.
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <bit>
+#include <cstdint>
 #include <cstdlib>
 #include <string_view>
 
 #include "absl/strings/str_cat.h"
 #include "driver/log.h"
+#include "driver/status_macros.h"
 #include "slipway/kernel.h"
 
 namespace slipway {
@@ -32,8 +35,23 @@ absl::Status CheckShared(const Kernel& kernel, uint32_t bytes) {
                ", so use less or split the work");
 }
 
+// Of a kernel whose threads are told apart along x alone: that there is nothing along y and z.
+absl::Status CheckAlongX(const Kernel& kernel, const char* what, std::array<int64_t, 2> along_yz) {
+  for (int axis : {0, 1}) {
+    if (along_yz[axis] <= 1) continue;
+    return Error(kernel, "the ", what, " along ", axis == 0 ? "y" : "z", " is ", along_yz[axis],
+                 ", and it shares its work out along x alone, by GridStride, so that all of it would be done ",
+                 along_yz[axis], " times; launch it by ForSize(n), or with a grid and a block along x");
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckShape(const Kernel& kernel, const Dim3& grid, const Dim3& block) {
   const LaunchPlan& plan = kernel.plan();
+  if (kernel.compiled().along_x) {
+    SLIPWAY_RETURN_IF_ERROR(CheckAlongX(kernel, "grid", {grid.y, grid.z}));
+    SLIPWAY_RETURN_IF_ERROR(CheckAlongX(kernel, "block", {block.y, block.z}));
+  }
   const struct {
     const char* what;
     uint32_t value, limit;
@@ -92,12 +110,13 @@ absl::StatusOr<internal::ReadyLaunch> ConfigureSizes(const Kernel& kernel, const
   internal::ReadyLaunch launch{.grid = {0, 1, 1}, .block = {plan.block, 1, 1}, .shared_bytes = config.shared_bytes};
   if (std::find(sizes, sizes + 3, 0) != sizes + 3) return launch;  // Nothing to do.
 
+  if (kernel.compiled().along_x) SLIPWAY_RETURN_IF_ERROR(CheckAlongX(kernel, "size", {config.size_y, config.size_z}));
   std::array<uint32_t, 3> shifts = {plan.block_shift, 0, 0};
   if (!flat) shifts = ShareThreads(plan, sizes);
   uint32_t blocks[3];
   for (int axis = 0; axis < 3; ++axis) {
     const uint64_t wanted = ((static_cast<uint64_t>(sizes[axis]) - 1) >> shifts[axis]) + 1;
-    if (wanted > plan.max_grid[axis] && !plan.grid_stride) {
+    if (wanted > plan.max_grid[axis] && !kernel.compiled().grid_stride) {
       const uint64_t most = uint64_t{plan.max_grid[axis]} << shifts[axis];
       return Error(kernel, "the size ", sizes[axis], flat ? "" : absl::StrCat(" along ", kAxes[axis]), " is more than ",
                    most, ", the most elements that a grid of ", plan.max_grid[axis], " blocks of ",
@@ -131,6 +150,19 @@ void SetLaunchWarnings(bool on) { WarningsOn().store(on, std::memory_order_relax
 bool LaunchWarnings() { return WarningsOn().load(std::memory_order_relaxed); }
 
 namespace internal {
+
+ShapePlan ShapePlanOf(const LaunchPlan& plan) {
+  const std::array<uint32_t, 3> shifts = ShareThreads(plan, {INT64_MAX, INT64_MAX, INT64_MAX});
+  if (shifts[2] != 0) return {};
+  ShapePlan shape{.shift = {shifts[0], shifts[1]}};
+  for (int axis : {0, 1}) {
+    // Sizes of more than half of the threads along an axis have as many bits as those.
+    const uint64_t threads = uint64_t{1} << shifts[axis];
+    shape.least[axis] = threads / 2;
+    shape.span[axis] = plan.max_grid[axis] * threads - shape.least[axis];
+  }
+  return shape;
+}
 
 absl::StatusOr<ReadyLaunch> Configure(const Kernel& kernel, const LaunchConfig& config) {
   if (absl::Status status = CheckShared(kernel, config.shared_bytes); !status.ok()) return status;

@@ -164,7 +164,7 @@ absl::StatusOr<const GenericKernel::Variant*> GenericKernel::Find(const Device& 
     ParamSpec readable = signature[i];
     readable.read_only = true;
     const Facts word = args[i].facts();
-    if ((DemandOf(readable, device.id()).Misfit(word) & ~facts::Excused(word)) == 0) continue;
+    if (DemandOf(readable, device.id()).MisfitOfAny(word) == 0) continue;
     return absl::InvalidArgumentError(absl::StrCat(
         "kernel '", state_->name, "': ", ExplainMismatch(readable, static_cast<int>(i), device.id(), word)));
   }

@@ -223,7 +223,12 @@ absl::StatusOr<Kernel> Kernel::Make(const Device& device, CUfunction function, C
     SLIPWAY_RETURN_IF_ERROR(CheckParamInfo(device, function, state.compiled, layout));
     SLIPWAY_ASSIGN_OR_RETURN(state.plan, MakePlan(device, state.compiled.name, function));
   }
-  state.plan.grid_stride = state.compiled.grid_stride;
+  if (state.compiled.along_x) {
+    // Nothing along y and z, nor a shape: Configure says why.
+    for (int axis : {1, 2}) state.plan.max_grid[axis] = state.plan.max_block[axis] = 1;
+  } else {
+    state.plan.shape = internal::ShapePlanOf(state.plan);
+  }
   state.num_params = static_cast<uint32_t>(signature.size());
   state.params.reserve(signature.size());
   for (size_t i = 0; i < signature.size(); ++i) {

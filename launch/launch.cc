@@ -1,4 +1,5 @@
 // The launch of a kernel whose arguments are checked at run time, and the rare ends that typed launches share with it.
+#include <algorithm>
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
@@ -25,8 +26,8 @@ namespace {
   const Arg* arg = args;
   const ParamPlan* param = kernel.params().data();
   for (uint32_t left = kernel.num_params(); left != 0; --left, ++param, ++arg) {
-    if (Facts misfit = param->demand.Misfit(arg->facts()); misfit != 0) [[unlikely]] {
-      misfit &= ~facts::Excused(arg->facts());
+    if (param->demand.Misfit(arg->facts()) != 0) [[unlikely]] {
+      const Facts misfit = param->demand.MisfitOfAny(arg->facts());
       if (misfit != 0) return misfit;
     }
     std::byte* const to = buffer + param->offset;
@@ -142,11 +143,10 @@ absl::StatusOr<BoundLaunch> Kernel::Bind(const LaunchConfig& config, absl::Span<
   state->function = plan.function;
   // Zeros: padding stays so.
   state->buffer = std::make_unique<std::byte[]>(state_->buffer_size + 16);
-  state->bytes = state_->buffer_size;
-  void* const extra[] = {kLaunchParamBufferPointer, state->buffer.get(), kLaunchParamBufferSize, &state->bytes,
-                         kLaunchParamEnd};
-  std::copy(std::begin(extra), std::end(extra), state->extra);
-  if (state->bytes != 0) state->extra_or_null = state->extra;
+  std::copy_n(state_->size_entry, 2, state->extra);
+  state->extra[2] = kLaunchParamBufferPointer, state->extra[3] = state->buffer.get();
+  state->extra[4] = kLaunchParamEnd;
+  if (state_->buffer_size != 0) state->extra_or_null = state->extra;
   if (Pack(*this, args.data(), state->buffer.get()) != 0) return Mismatch(*this, args.data());
   BoundLaunch launch(std::move(state));
   SLIPWAY_RETURN_IF_ERROR(launch.SetConfig(config));
@@ -171,7 +171,7 @@ namespace internal {
 
 absl::Status CheckArguments(const Kernel& kernel, absl::Span<const Facts> given) {
   for (size_t i = 0; i < given.size(); ++i) {
-    const Facts misfit = kernel.params()[i].demand.Misfit(given[i]) & ~facts::Excused(given[i]);
+    const Facts misfit = kernel.params()[i].demand.MisfitOfAny(given[i]);
     if (misfit != 0) return BoundMismatch(kernel, i, given[i]);
   }
   return absl::OkStatus();

@@ -119,7 +119,7 @@ absl::Status CallIndirectly(const Kernel& kernel, const Stream& stream, ReadyLau
     for (std::shared_ptr<const void>& owner : OwnersOf(kernel, static_cast<const std::byte*>(launch.buffer))) {
       capture->Keep(std::move(owner));
     }
-    if (launch.bound != nullptr) status = capture->NoteLaunch(stream, launch.bound);
+    if (launch.bound != 0) status = capture->NoteLaunch(stream, launch.bound);
   }
   if (hooked) {
     event.point = HookPoint::kAfterLaunch;

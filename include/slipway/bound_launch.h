@@ -14,15 +14,24 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <initializer_list>
 #include <memory>
 #include <string_view>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "slipway/arg.h"
+#include "slipway/device.h"
+#include "slipway/driver_api.h"
+#include "slipway/facts.h"
 #include "slipway/kernel.h"
+#include "slipway/launch_config.h"
+#include "slipway/packing.h"
 #include "slipway/stream.h"
+#include "slipway/submit.h"
 #include "slipway/typed_kernel.h"
 
 namespace slipway {
@@ -84,15 +93,13 @@ class BoundLaunch {
     uint32_t shared_bytes = 0;
     void** extra_or_null = nullptr;
     void* extra[5] = {};
-    size_t bytes = 0;
     std::unique_ptr<std::byte[]> buffer;
     LaunchConfig config;
     LaunchConfig first_config;  // As bound.
     Kernel kernel;
-    // What graphs know this launch by; not an address, which another launch may have later.
-    const void* const key = NewKey();
+    const uint64_t key = NewKey();  // What graphs know this launch by; never 0.
   };
-  static const void* NewKey();
+  static uint64_t NewKey();
 
   explicit BoundLaunch(std::unique_ptr<State> state) : state_(std::move(state)) {}
   absl::Status LaunchIndirectly(const Stream& stream) const;
@@ -116,7 +123,7 @@ class BoundKernel {
     const Kernel& kernel = launch_.kernel();
     if constexpr (internal::ParamTraits<P>::kIsArray || std::is_pointer_v<P>) {
       const Facts word = Packer::FactsOf(arg, kernel.device().id());
-      if ((kernel.params()[I].demand.Misfit(word) & ~facts::Excused(word)) != 0) [[unlikely]] {
+      if (kernel.params()[I].demand.MisfitOfAny(word) != 0) [[unlikely]] {
         return internal::BoundMismatch(kernel, I, word);
       }
     }

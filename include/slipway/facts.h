@@ -31,13 +31,11 @@ using Facts = uint64_t;
 //        22    read only: a view of const elements (tells messages why an array is not writable)
 //        23    negative: some extent is negative (tells messages why an array is not valid)
 //        24    pointer: the word of a raw address, whose elements are of that dtype, or unknown (kVoid). It says the
-//        best
-//              of its memory: a raw address is believed
+//              best of its memory: a raw address is believed
 //        25    struct: the word of a struct by value; bits 32-63 are its size and 16-19 its alignment
 //        32-47 id of the device whose memory it is (DeviceState::id)
 //        48-63 the complement of that id. So the AND of several words still has all 32 bits of a device if and only if
-//        all
-//              words are of that device, and any demand is a set of bits that have to be 1
+//              all words are of that device, and any demand is a set of bits that have to be 1
 namespace facts {
 inline constexpr Facts kDTypeMask = 0xff;
 inline constexpr int kRankShift = 8;
@@ -98,6 +96,8 @@ struct FactsDemand {
 
   // The bits of `given` that are not as wanted; 0 if the argument fits.
   Facts Misfit(Facts given) const { return (given ^ want) & mask; }
+  // The same of what may be a raw address, which is excused from some.
+  Facts MisfitOfAny(Facts given) const { return Misfit(given) & ~facts::Excused(given); }
 };
 FactsDemand DemandOf(const ParamSpec& param, uint16_t device_id);
 

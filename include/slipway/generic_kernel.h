@@ -95,7 +95,8 @@ class GenericKernel {
   absl::StatusOr<const Variant*> Find(const Device& device, absl::Span<const Arg> args) const;
   absl::StatusOr<Variant> Make(const Device& device, const Signature& signature) const;
   template <class... Args>
-  [[gnu::noinline]] absl::Status LaunchAsList(const Stream& stream, LaunchConfig config, const Args&... args) const;
+  [[gnu::noinline, gnu::cold]] absl::Status LaunchAsList(const Stream& stream, const LaunchConfig& config,
+                                                         const Args&... args) const;
 
   std::shared_ptr<State> state_;
 };
@@ -104,8 +105,6 @@ template <internal::Packable... Args>
 inline absl::Status GenericKernel::operator()(const Stream& stream, const LaunchConfig& config,
                                               const Args&... args) const {
   // As Kernel's call operator, with the demands of the last specialisation. Entries stay until the State goes.
-  constexpr size_t kBytes = (size_t{0} + ... + (internal::Packer<std::decay_t<Args>>::kMaxBytes + 8));
-  constexpr size_t kSlack = std::max({size_t{16}, internal::Packer<std::decay_t<Args>>::kMaxBytes...});
   const Variant* const variant = state_->last.load(std::memory_order_acquire);
   if (variant != nullptr && variant->device == stream.device().state().get() &&
       internal::SameTypes(variant->type_words.data(), internal::TypeWords(args...))) [[likely]] {
@@ -120,17 +119,14 @@ inline absl::Status GenericKernel::operator()(const Stream& stream, const Launch
     (look_at(args), ...);
     if constexpr ((internal::Packer<std::decay_t<Args>>::kHasFacts || ...)) misfit |= all & variant->forbidden;
     if (misfit == 0) [[likely]] {
-      alignas(16) std::byte buffer[kBytes + kSlack];
-      param = variant->params.data();
-      (internal::Packer<std::decay_t<Args>>::Store(buffer + (param++)->offset, args), ...);
-      return internal::Submit(variant->kernel, stream, config, sizeof...(Args) == 0 ? nullptr : buffer);
+      return internal::SubmitCall(variant->kernel, variant->params.data(), stream, config, args...);
     }
   }
   return LaunchAsList(stream, internal::CopyFields(config), args...);
 }
 
 template <class... Args>
-absl::Status GenericKernel::LaunchAsList(const Stream& stream, LaunchConfig config, const Args&... args) const {
+absl::Status GenericKernel::LaunchAsList(const Stream& stream, const LaunchConfig& config, const Args&... args) const {
   const DeviceState* const device =
       stream.device().state().get();  // Null if the stream was moved from; Launch says so.
   const std::tuple<internal::AsArg<std::decay_t<Args>>...> list(

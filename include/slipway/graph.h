@@ -13,6 +13,7 @@
 #define SLIPWAY_GRAPH_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -23,6 +24,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "slipway/device.h"
+#include "slipway/driver_api.h"
 #include "slipway/stream.h"
 
 namespace slipway {
@@ -81,7 +83,7 @@ class GraphExec {
   // the `occurrence`-th of them, counted from 0, or all for -1. `owners` keep alive what they use. Launches that are
   // queued already are not changed. Keys are those of the graph that this was instantiated from, also after an Update.
   // NOT_FOUND if the graph has no such launch; UNIMPLEMENTED for a driver before CUDA 12.0; else the driver's error.
-  absl::Status SetKernelNode(const void* key, int occurrence, const CUDA_KERNEL_NODE_PARAMS& params,
+  absl::Status SetKernelNode(uint64_t key, int occurrence, const CUDA_KERNEL_NODE_PARAMS& params,
                              std::vector<std::shared_ptr<const void>> owners);
 
  private:
@@ -109,14 +111,14 @@ class CaptureRecord {
   // Notes that the work just queued on `stream` is a launch of `key`, so that GraphExec::SetKernelNode finds it. To be
   // called after the launch, before anything else is queued on that stream. FAILED_PRECONDITION if the capture has
   // become invalid.
-  absl::Status NoteLaunch(const Stream& stream, const void* key);
+  absl::Status NoteLaunch(const Stream& stream, uint64_t key);
 
   CUstream origin() const { return origin_; }
   bool ended() const;
 
  private:
   friend class ::slipway::Stream;
-  using Nodes = std::unordered_map<const void*, std::vector<CUgraphNode>>;
+  using Nodes = std::unordered_map<uint64_t, std::vector<CUgraphNode>>;
   // Hands over what was noted; nothing more is.
   void End(std::vector<Owner>* owners, Nodes* nodes, bool* nodes_known);
 

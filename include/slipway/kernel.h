@@ -52,6 +52,9 @@ struct CompiledKernel {
   // Whether it covers its whole problem with any grid, by loops that stride over the grid: a size past the device's
   // largest grid is then no error.
   bool grid_stride = false;
+  // Whether its threads are told apart along x alone by such loops, so that what lies beside along y or z would do the
+  // same again: launches with blocks or threads there are then refused.
+  bool along_x = false;
 };
 
 // Whether kernels that are loaded from now on say, once each, on stderr, that a launch was too small to give work to
@@ -83,6 +86,15 @@ class Relaxed {
   mutable std::atomic<T> value_;
 };
 
+// The block of problems in two or three dimensions that are no narrower than a block: 1 << shift threads along x and y,
+// one along z. Sizes less 1 are such if they are at least `least` and less than `span` more, which is what the grid can
+// have; a span of 0 is no size's.
+struct ShapePlan {
+  uint32_t shift[2] = {};
+  uint64_t least[2] = {};
+  uint64_t span[2] = {};
+};
+
 // All that a launch wants to know about a kernel besides its parameters: read once when the kernel is loaded, plain
 // fields after.
 struct LaunchPlan {
@@ -98,7 +110,7 @@ struct LaunchPlan {
   uint32_t max_block[3] = {};
   uint32_t max_threads = 0;       // Of a block of this kernel.
   uint32_t max_shared_bytes = 0;  // Dynamic shared memory that a block of this kernel may have.
-  bool grid_stride = false;       // CompiledKernel::grid_stride.
+  ShapePlan shape;
 };
 
 // One parameter, as a launch sees it. `pairs` is how an argument is copied: 0, a scalar of at most 8 bytes or a
@@ -206,9 +218,13 @@ class Kernel {
   explicit Kernel(std::shared_ptr<const State> state) : state_(std::move(state)) {}
   static absl::StatusOr<Kernel> Make(const Device& device, CUfunction function, CompiledKernel compiled,
                                      std::optional<Module> module);
+  // Cold, or else the addresses of the arguments would be made ready for it on the straight road, too.
   template <class... Args>
-  [[gnu::noinline, gnu::noclone]] absl::Status LaunchAsList(const Stream& stream, LaunchConfig config,
-                                                            const Args&... args) const;
+  [[gnu::noinline, gnu::cold]] absl::Status LaunchExactly(const Stream& stream, const LaunchConfig& config,
+                                                          const Args&... args) const;
+  template <class... Args>
+  [[gnu::noinline, gnu::cold]] absl::Status LaunchAsList(const Stream& stream, const LaunchConfig& config,
+                                                         const Args&... args) const;
   absl::Status LaunchSized(const Stream& stream, int64_t size, uint32_t shared_bytes, absl::Span<const Arg> args) const;
   absl::Status LaunchConfigured(const Stream& stream, LaunchConfig config, absl::Span<const Arg> args) const;
   absl::StatusOr<std::vector<Arg>> InOrder(absl::Span<const NamedArg> args) const;

@@ -40,8 +40,8 @@ struct LaunchConfig {
   constexpr bool HasAttributes() const {
     return (cluster.x != 0) | cooperative | programmatic | (priority != kStreamPriority);
   }
-  // Whether it asks for no more than a grid, or a size in one dimension: what the hot path of a launch knows.
-  constexpr bool IsPlain() const { return (size_y == 1) & (size_z == 1) & !HasAttributes(); }
+  // Whether a size is of one dimension: along x.
+  constexpr bool IsFlat() const { return (size_y == 1) & (size_z == 1); }
 };
 
 // One thread for each of `size` elements; 0 launches nothing. A negative size is an INVALID_ARGUMENT at launch, and so
@@ -54,7 +54,9 @@ constexpr LaunchConfig ForSize(int64_t size) {
 }
 
 // One thread for each element of an array of that shape, the last extent along x. The threads of a block are shared
-// out to the axes, x first.
+// out to the axes, x first: where the array is no narrower than a block along x and y, which costs no more than a grid
+// that is given, always the same way.
+constexpr LaunchConfig ForShape(int64_t size) { return ForSize(size); }
 constexpr LaunchConfig ForShape(int64_t rows, int64_t columns) {
   LaunchConfig config;
   config.size = columns;

@@ -28,6 +28,7 @@ constexpr TypeCode CodeOf(ParamKind kind, DType dtype, int rank) {
                                static_cast<unsigned>(dtype));
 }
 inline constexpr TypeCode kStructParamCode = 0xfffe, kNoParamCode = 0xffff;  // An argument's that fits no code.
+constexpr bool IsAddress(TypeCode code) { return code >> 12 == static_cast<unsigned>(ParamKind::kPointer) + 1; }
 inline TypeCode CodeOf(const ParamSpec& param) {
   if (param.kind == ParamKind::kStruct) return kStructParamCode;
   return CodeOf(param.kind, param.dtype, param.kind == ParamKind::kArray ? param.rank : 0);
@@ -71,10 +72,7 @@ struct Packer<T*> {
   static constexpr bool kHasFacts = false;
   static constexpr TypeCode Code(T* const&) { return CodeOf(ParamKind::kPointer, kPointeeOf<T>, 0); }
   static void Store(std::byte* to, T* const& pointer) { std::memcpy(to, &pointer, 8); }
-  static Facts Misfit(const FactsDemand& demand, T* const& pointer) {
-    const Facts word = FactsOf(pointer, 0);
-    return demand.Misfit(word) & ~facts::Excused(word);
-  }
+  static Facts Misfit(const FactsDemand& demand, T* const& pointer) { return demand.MisfitOfAny(FactsOf(pointer, 0)); }
   static Facts FactsOf(T* const& pointer, uint16_t) {
     return facts::OfPointer(kPointeeOf<T>, std::is_const_v<T>, reinterpret_cast<uint64_t>(pointer));
   }
@@ -208,6 +206,16 @@ template <size_t kCount>
     if (own[i] != words[i]) return false;
   }
   return true;
+}
+
+// Whether an argument may stand for a parameter of that code, as far as its type tells: it is of the same type, or an
+// array or a pointer of any type where the parameter is an address. Its facts tell the rest.
+template <class A>
+[[gnu::always_inline]] inline bool MayStandFor(TypeCode own, const A& arg) {
+  if constexpr (Packer<A>::kHasFacts || Tensor<A> || std::is_pointer_v<A>) {
+    if (IsAddress(own)) return true;
+  }
+  return own == Packer<A>::Code(arg);
 }
 
 }  // namespace slipway::internal

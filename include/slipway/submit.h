@@ -3,22 +3,34 @@
 //
 // On the straight road, nothing is asked of the driver and nothing is written down but the call. All that is rare takes
 // another one, out of line, found by branches that are never taken otherwise:
-//   - a size in two or three dimensions, or attributes of the launch: SubmitFully
+//   - attributes of the launch, and sizes in two or three dimensions that are narrow along one: SubmitFully
 //   - sizes and grids that are 0, too large, or too small to fill the device: SubmitOddSize, SubmitOddGrid
 //   - a default stream (which wants its context made current), a stream of another device, a stream that is captured,
 //     hooks: CallIndirectly. A stream says the first three with one pointer, so that they are one compare.
 #ifndef SLIPWAY_SUBMIT_H_
 #define SLIPWAY_SUBMIT_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <initializer_list>
+#include <tuple>
+#include <type_traits>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "slipway/arg.h"
+#include "slipway/device.h"
+#include "slipway/driver_api.h"
+#include "slipway/facts.h"
 #include "slipway/hooks.h"
 #include "slipway/kernel.h"
 #include "slipway/launch_config.h"
+#include "slipway/packing.h"
 #include "slipway/stream.h"
+#include "slipway/tensor_trait.h"
 
 namespace slipway::internal {
 
@@ -29,7 +41,7 @@ struct ReadyLaunch {
   uint32_t shared_bytes = 0;
   void* buffer = nullptr;                    // nullptr if there are no parameters.
   const LaunchConfig* attributes = nullptr;  // Where any is asked for.
-  const void* bound = nullptr;  // Key of the bound launch that this is one of; see CaptureRecord::NoteLaunch.
+  uint64_t bound = 0;  // Key of the bound launch that this is one of, if any; see CaptureRecord::NoteLaunch.
 };
 
 // The rare ends of a launch, out of line so that the hot path stays small. They take small things by value: a
@@ -50,6 +62,10 @@ struct ReadyLaunch {
 // Grid and block of a configuration, checked; grid.x of 0 if there is nothing to do. Says once that a launch is too
 // small for the device.
 absl::StatusOr<ReadyLaunch> Configure(const Kernel& kernel, const LaunchConfig& config);
+
+// How Configure shares out the threads of a block where there is enough to do along x and y; none, if it leaves threads
+// for z there.
+ShapePlan ShapePlanOf(const LaunchPlan& plan);
 
 // One compare and one branch for all that may stand in a launch's way: a stream that is not the device's, or that the
 // driver cannot be given just so, and hooks.
@@ -73,12 +89,15 @@ absl::StatusOr<ReadyLaunch> Configure(const Kernel& kernel, const LaunchConfig& 
   return copy;
 }
 
-inline bool Fits(const LaunchPlan& plan, const Dim3& grid, const Dim3& block) {
+[[gnu::always_inline]] inline bool FillsDevice(const LaunchPlan& plan, const Dim3& grid) {
+  return grid.x > plan.small_grid.get() || uint64_t{grid.x} * grid.y * grid.z > plan.small_grid.get();
+}
+
+[[gnu::always_inline]] inline bool Fits(const LaunchPlan& plan, const Dim3& grid, const Dim3& block) {
   // Unsigned, so that a 0 less 1 is past every limit.
   return grid.x - 1 < plan.max_grid[0] && grid.y - 1 < plan.max_grid[1] && grid.z - 1 < plan.max_grid[2] &&
          block.x - 1 < plan.max_block[0] && block.y - 1 < plan.max_block[1] && block.z - 1 < plan.max_block[2] &&
-         uint64_t{block.x} * block.y * block.z <= plan.max_threads &&
-         (grid.x > plan.small_grid.get() || uint64_t{grid.x} * grid.y * grid.z > plan.small_grid.get());
+         uint64_t{block.x} * block.y * block.z <= plan.max_threads && FillsDevice(plan, grid);
 }
 
 // The driver's call, for a grid and a block that are right. The size of the buffer lies in the kernel, so that of its
@@ -110,7 +129,7 @@ inline bool Fits(const LaunchPlan& plan, const Dim3& grid, const Dim3& block) {
 [[gnu::always_inline]] inline absl::Status Submit(const Kernel& kernel, const Stream& stream,
                                                   const LaunchConfig& config, void* buffer) {
   const LaunchPlan& plan = kernel.plan();
-  if (!config.IsPlain()) [[unlikely]]
+  if (config.HasAttributes()) [[unlikely]]
     return SubmitFully(kernel, stream, CopyFields(config), buffer);
   const bool fits = config.shared_bytes <= plan.max_shared_bytes;
   if (config.grid.x != 0) {
@@ -118,6 +137,21 @@ inline bool Fits(const LaunchPlan& plan, const Dim3& grid, const Dim3& block) {
       return SubmitOddGrid(kernel, stream, config.grid, config.block, config.shared_bytes, buffer);
     }
     return Call(kernel, stream, config.grid, config.block, config.shared_bytes, buffer);
+  }
+  if (!config.IsFlat()) {
+    const ShapePlan& shape = plan.shape;
+    // Unsigned: what is 0 or negative is past every limit.
+    const uint64_t x = static_cast<uint64_t>(config.size) - 1, y = static_cast<uint64_t>(config.size_y) - 1,
+                   z = static_cast<uint64_t>(config.size_z) - 1;
+    const bool ordinary = fits && x - shape.least[0] < shape.span[0] && y - shape.least[1] < shape.span[1] &&
+                          (config.size_z == 1 || z < plan.max_grid[2]);
+    const Dim3 grid = {static_cast<uint32_t>(x >> shape.shift[0]) + 1, static_cast<uint32_t>(y >> shape.shift[1]) + 1,
+                       static_cast<uint32_t>(z) + 1};
+    if (!ordinary || !FillsDevice(plan, grid)) [[unlikely]] {
+      return SubmitFully(kernel, stream, CopyFields(config), buffer);
+    }
+    return Call(kernel, stream, grid, {uint32_t{1} << shape.shift[0], uint32_t{1} << shape.shift[1], 1},
+                config.shared_bytes, buffer);
   }
   // One compare for 0 (nothing to do), negative sizes and sizes past the grid; one for grids that are small.
   const uint64_t last = static_cast<uint64_t>(config.size) - 1;
@@ -131,43 +165,68 @@ inline bool Fits(const LaunchPlan& plan, const Dim3& grid, const Dim3& block) {
   return Call(kernel, stream, {last_block + 1, 1, 1}, {plan.block, 1, 1}, config.shared_bytes, buffer);
 }
 
+// Packs the arguments of a call, which are known to fit, for parameters that have an `offset` each, and launches.
+template <class Param, class... Args>
+[[gnu::always_inline]] inline absl::Status SubmitCall(const Kernel& kernel, [[maybe_unused]] const Param* param,
+                                                      const Stream& stream, const LaunchConfig& config,
+                                                      const Args&... args) {
+  // What arguments of these types can need: each with padding in front. Copies start at offsets below that, and the
+  // last may be a strided struct where a contiguous one or an address is wanted.
+  constexpr size_t kBytes = (size_t{0} + ... + (Packer<std::decay_t<Args>>::kMaxBytes + 8));
+  constexpr size_t kSlack = std::max({size_t{16}, Packer<std::decay_t<Args>>::kMaxBytes...});
+  alignas(16) std::byte buffer[kBytes + kSlack];
+  // In order: what a copy reaches beyond its parameter is padding, or is overwritten by the next.
+  (Packer<std::decay_t<Args>>::Store(buffer + (param++)->offset, args), ...);
+  return Submit(kernel, stream, config, sizeof...(Args) == 0 ? nullptr : buffer);
+}
+
 }  // namespace slipway::internal
 
 namespace slipway {
 
 // A configuration is large; of the most frequent kind two numbers are enough.
 inline absl::Status Kernel::Launch(const Stream& stream, const LaunchConfig& config, absl::Span<const Arg> args) const {
-  if (config.IsPlain() && config.grid.x == 0) return LaunchSized(stream, config.size, config.shared_bytes, args);
+  if (config.IsFlat() && !config.HasAttributes() && config.grid.x == 0)
+    return LaunchSized(stream, config.size, config.shared_bytes, args);
   return LaunchConfigured(stream, internal::CopyFields(config), args);
 }
 
 template <internal::Packable... Args>
 inline absl::Status Kernel::operator()(const Stream& stream, const LaunchConfig& config, const Args&... args) const {
-  // What arguments of these types can need: each with padding in front. Copies start at offsets below that, and the
-  // last may be a strided struct where a contiguous one is wanted.
-  constexpr size_t kBytes = (size_t{0} + ... + (internal::Packer<std::decay_t<Args>>::kMaxBytes + 8));
-  constexpr size_t kSlack = std::max({size_t{16}, internal::Packer<std::decay_t<Args>>::kMaxBytes...});
   if (internal::SameTypes(state_->type_words.data(), internal::TypeWords(args...))) [[likely]] {
     // Looked at before anything is stored, as in TypedKernel.
-    [[maybe_unused]] const ParamPlan* param = state_->params.data();
+    const ParamPlan* const params = state_->params.data();
+    [[maybe_unused]] const ParamPlan* param = params;
     Facts misfit = 0;
     ((misfit |= internal::Glance((param++)->demand, args)), ...);
     if constexpr ((Tensor<std::decay_t<Args>> || ...)) misfit |= state_->arrays_demand.promises;
-    if (misfit == 0) [[likely]] {
-      alignas(16) std::byte buffer[kBytes + kSlack];
-      // In order: what a copy reaches beyond its parameter is padding, or is overwritten by the next.
-      param = state_->params.data();
-      (internal::Packer<std::decay_t<Args>>::Store(buffer + (param++)->offset, args), ...);
-      return internal::Submit(*this, stream, config, sizeof...(Args) == 0 ? nullptr : buffer);
-    }
+    if (misfit == 0) [[likely]]
+      return internal::SubmitCall(*this, params, stream, config, args...);
   }
-  // Looks again, exactly, and launches, or says what is wrong.
-  return LaunchAsList(stream, internal::CopyFields(config), args...);
+  return LaunchExactly(stream, internal::CopyFields(config), args...);
+}
+
+// Looks again, exactly: an array begins with its address, and so is packed where an address is wanted like any other.
+// Only what fits by neither road is looked at one by one, which launches, too, or says what is wrong.
+template <class... Args>
+absl::Status Kernel::LaunchExactly(const Stream& stream, const LaunchConfig& config, const Args&... args) const {
+  if (sizeof...(Args) == state_->num_params) {
+    [[maybe_unused]] size_t i = 0;
+    [[maybe_unused]] const auto fits = [&](const auto& arg) __attribute__((always_inline)) {
+      using Source = std::decay_t<decltype(arg)>;
+      const size_t at = i++;
+      const auto own = static_cast<internal::TypeCode>(state_->type_words[at / internal::kCodesPerWord] >>
+                                                       16 * (at % internal::kCodesPerWord));
+      return internal::MayStandFor(own, arg) && internal::Packer<Source>::Misfit(state_->params[at].demand, arg) == 0;
+    };
+    if ((fits(args) && ...)) return internal::SubmitCall(*this, state_->params.data(), stream, config, args...);
+  }
+  return LaunchAsList(stream, config, args...);
 }
 
 // A std::tuple, because a tensor's AsArg stays where it was made.
 template <class... Args>
-absl::Status Kernel::LaunchAsList(const Stream& stream, LaunchConfig config, const Args&... args) const {
+absl::Status Kernel::LaunchAsList(const Stream& stream, const LaunchConfig& config, const Args&... args) const {
   const std::tuple<internal::AsArg<std::decay_t<Args>>...> list(
       internal::AsArgInput<std::decay_t<Args>>{args, state_->device.id()}...);
   return std::apply(

@@ -19,10 +19,19 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "slipway/arg.h"
 #include "slipway/array.h"
+#include "slipway/device.h"
+#include "slipway/driver_api.h"
+#include "slipway/dtype.h"
+#include "slipway/facts.h"
 #include "slipway/kernel.h"
 #include "slipway/launch_config.h"
+#include "slipway/packing.h"
+#include "slipway/signature.h"
 #include "slipway/stream.h"
+#include "slipway/submit.h"
+#include "slipway/tensor_trait.h"
 
 namespace slipway {
 

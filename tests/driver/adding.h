@@ -94,7 +94,7 @@ class Adding {
   AddingArguments Arguments(const Sums& sums, int32_t value) const { return {function_, sums, value}; }
 
   // Adds `value` to each of `sums`; in a capture as the launch layer does, under `key`.
-  void Launch(const Stream& stream, const Sums& sums, int32_t value, const void* key = nullptr) const {
+  void Launch(const Stream& stream, const Sums& sums, int32_t value, uint64_t key = 0) const {
     const std::shared_ptr<internal::CaptureRecord> capture = stream.capture();
     AddingArguments arguments(function_, sums, value);
     ASSERT_EQ(stream.device().api().LaunchKernel(function_, 1, 1, 1, static_cast<unsigned>(Sums::Values().size()), 1, 1,

@@ -173,7 +173,7 @@ TEST_P(CaptureErrorTest, HandlesThatWereMovedFrom) {
                                           "moved to"));
   EXPECT_THAT(Message(exec.Update(Graph::Capture(stream_, &Nothing).value())),
               StartsWith("GraphExec::Update: the GraphExec was moved from"));
-  EXPECT_THAT(Message(exec.SetKernelNode(nullptr, 0, {}, {})),
+  EXPECT_THAT(Message(exec.SetKernelNode(0, 0, {}, {})),
               StartsWith("GraphExec::SetKernelNode: the GraphExec was moved from"));
   exec = std::move(moved);
   EXPECT_TRUE(exec.Launch(stream_).ok());
@@ -183,23 +183,23 @@ TEST_P(CaptureErrorTest, LaunchesThatTheGraphDoesNotHave) {
   if (!captures()) GTEST_SKIP() << "nothing is captured";
   const Sums sums(device_);
   const Adding add(device_);
-  const int key = 0, other = 0;
+  constexpr uint64_t key = 1, other = 2;
   GraphExec exec = Graph::Capture(stream_,
                                   [&]() -> absl::Status {
-                                    add.Launch(stream_, sums, 1, &key);
+                                    add.Launch(stream_, sums, 1, key);
                                     return absl::OkStatus();
                                   })
                        .value()
                        .Instantiate()
                        .value();
   AddingArguments arguments = add.Arguments(sums, 1);
-  EXPECT_EQ(exec.SetKernelNode(&other, -1, arguments.node(), {}),
+  EXPECT_EQ(exec.SetKernelNode(other, -1, arguments.node(), {}),
             absl::NotFoundError("the graph has no launch of this bound kernel; launch it while the graph that is "
                                 "instantiated is captured"));
-  EXPECT_EQ(exec.SetKernelNode(&key, 1, arguments.node(), {}),
+  EXPECT_EQ(exec.SetKernelNode(key, 1, arguments.node(), {}),
             absl::NotFoundError("launch 1 of this bound kernel was asked for; the graph has 1, counted from 0 (-1 "
                                 "stands for all)"));
-  EXPECT_FALSE(exec.SetKernelNode(&key, -2, arguments.node(), {}).ok());
+  EXPECT_FALSE(exec.SetKernelNode(key, -2, arguments.node(), {}).ok());
 }
 
 TEST_P(CaptureErrorTest, AnUpdateThatCannotBeNamesTheNode) {
@@ -255,11 +255,11 @@ TEST(OldDriverTest, WhatItLacksIsNamed) {
   const Stream stream = device.CreateStream().value();
   const Sums sums(device);
   const Adding add(device);
-  const int key = 0;
+  constexpr uint64_t key = 1;
   const auto capture = [&] {
     return Graph::Capture(stream,
                           [&]() -> absl::Status {
-                            add.Launch(stream, sums, 1, &key);
+                            add.Launch(stream, sums, 1, key);
                             return absl::OkStatus();
                           })
         .value();
@@ -268,11 +268,11 @@ TEST(OldDriverTest, WhatItLacksIsNamed) {
   const Graph graph = capture();
   GraphExec exec = graph.Instantiate().value();
   AddingArguments arguments = add.Arguments(sums, 1);
-  EXPECT_EQ(exec.SetKernelNode(&key, 0, arguments.node(), {}),
+  EXPECT_EQ(exec.SetKernelNode(key, 0, arguments.node(), {}),
             absl::UnimplementedError("changing a launch in a graph: the driver of null device (recording:0) lacks "
                                      "cuStreamGetCaptureInfo_v2, which came with CUDA 11.3; install a newer driver"));
   api.GraphExecKernelNodeSetParams = nullptr;
-  EXPECT_THAT(Message(exec.SetKernelNode(&key, 0, arguments.node(), {})),
+  EXPECT_THAT(Message(exec.SetKernelNode(key, 0, arguments.node(), {})),
               HasSubstr(" lacks cuGraphExecKernelNodeSetParams_v2, which came with CUDA 12.0"));
   api.GraphExecUpdate = nullptr;
   EXPECT_THAT(Message(exec.Update(graph)), AllOf(StartsWith("GraphExec::Update: the driver of"),
@@ -292,7 +292,7 @@ TEST(InvalidCaptureTest, ALaunchInItSaysSo) {
     *status = CU_STREAM_CAPTURE_STATUS_INVALIDATED;
     return CUDA_SUCCESS;
   };
-  EXPECT_EQ(stream.capture()->NoteLaunch(stream, nullptr),
+  EXPECT_EQ(stream.capture()->NoteLaunch(stream, 0),
             absl::FailedPreconditionError("the capture has become invalid by an earlier call that captures forbid; end "
                                           "it and capture anew without that"));
   EXPECT_TRUE(stream.EndCapture().ok());
@@ -330,7 +330,7 @@ TEST(UpdateReasonTest, EachIsTold) {
 
 // Everything that a program does with graphs, stopping at the first error.
 absl::Status UseGraphs(const Device& device, const Stream& stream, const Adding& add, const Sums& sums) {
-  const int key = 0;
+  constexpr uint64_t key = 1;
   const auto capture = [&] {
     return Graph::Capture(stream, [&]() -> absl::Status {
       const std::shared_ptr<internal::CaptureRecord> record = stream.capture();
@@ -338,7 +338,7 @@ absl::Status UseGraphs(const Device& device, const Stream& stream, const Adding&
       const CUresult launched = device.api().LaunchKernel(arguments.node().func, 1, 1, 1, 100, 1, 1, 0, stream.handle(),
                                                           arguments.params(), nullptr);
       absl::Status status = DriverStatus(device.api(), launched, "launch");
-      if (status.ok()) status = record->NoteLaunch(stream, &key);
+      if (status.ok()) status = record->NoteLaunch(stream, key);
       if (status.ok()) status = stream.AddHostFunction([] {});
       return status;
     });
@@ -349,7 +349,7 @@ absl::Status UseGraphs(const Device& device, const Stream& stream, const Adding&
   if (!exec.ok()) return exec.status();
   absl::Status status = exec->Launch(stream);
   AddingArguments arguments = add.Arguments(sums, 2);
-  if (status.ok()) status = exec->SetKernelNode(&key, -1, arguments.node(), {});
+  if (status.ok()) status = exec->SetKernelNode(key, -1, arguments.node(), {});
   if (status.ok()) status = exec->Update(*graph);
   if (status.ok()) status = exec->Launch(stream);
   if (status.ok()) status = stream.AddHostFunction([] {});

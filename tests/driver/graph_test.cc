@@ -212,11 +212,11 @@ TEST_P(GraphTest, SetKernelNodeGivesLaunchesOtherArguments) {
   const Sums sums(device_);
   std::optional<Sums> others(device_);
   const Adding add(device_);
-  const int key = 0;
+  constexpr uint64_t key = 1;
   const Graph graph = Graph::Capture(stream_, [&]() -> absl::Status {
-                        add.Launch(stream_, sums, 1, &key);
+                        add.Launch(stream_, sums, 1, key);
                         add.Launch(stream_, sums, 1000);
-                        add.Launch(stream_, sums, 10, &key);
+                        add.Launch(stream_, sums, 10, key);
                         return absl::OkStatus();
                       }).value();
   GraphExec exec = graph.Instantiate().value();
@@ -226,11 +226,11 @@ TEST_P(GraphTest, SetKernelNodeGivesLaunchesOtherArguments) {
   };
   run();
   AddingArguments two = add.Arguments(sums, 2);
-  ASSERT_TRUE(exec.SetKernelNode(&key, 1, two.node(), {internal::OwnerOf(sums.address())}).ok());
+  ASSERT_TRUE(exec.SetKernelNode(key, 1, two.node(), {internal::OwnerOf(sums.address())}).ok());
   run();
   AddingArguments three = add.Arguments(*others, 3);
   const std::weak_ptr<const void> kept = internal::OwnerOf(others->address());
-  ASSERT_TRUE(exec.SetKernelNode(&key, -1, three.node(), {kept.lock()}).ok());
+  ASSERT_TRUE(exec.SetKernelNode(key, -1, three.node(), {kept.lock()}).ok());
   run();
   if (computes()) {
     EXPECT_THAT(sums.Read(), Each(1011 + 1003 + 1000));
@@ -240,9 +240,9 @@ TEST_P(GraphTest, SetKernelNodeGivesLaunchesOtherArguments) {
   EXPECT_FALSE(kept.expired());
   run();
   AddingArguments back = add.Arguments(sums, 0);
-  ASSERT_TRUE(exec.SetKernelNode(&key, 0, back.node(), {}).ok());
+  ASSERT_TRUE(exec.SetKernelNode(key, 0, back.node(), {}).ok());
   EXPECT_FALSE(kept.expired());
-  ASSERT_TRUE(exec.SetKernelNode(&key, 1, back.node(), {}).ok());
+  ASSERT_TRUE(exec.SetKernelNode(key, 1, back.node(), {}).ok());
   ASSERT_TRUE(stream_.Synchronize().ok());
   EXPECT_TRUE(kept.expired());
 }
@@ -252,11 +252,11 @@ TEST_P(GraphTest, UpdateTakesOverAnotherGraph) {
   std::optional<Sums> sums(device_);
   const Sums others(device_);
   const Adding add(device_);
-  const int key = 0;
+  constexpr uint64_t key = 1;
   const auto capture = [&](const Sums& target, int value) {
     return Graph::Capture(stream_,
                           [&]() -> absl::Status {
-                            add.Launch(stream_, target, value, &key);
+                            add.Launch(stream_, target, value, key);
                             return absl::OkStatus();
                           })
         .value();
@@ -271,7 +271,7 @@ TEST_P(GraphTest, UpdateTakesOverAnotherGraph) {
     EXPECT_THAT(others.Read(), Each(5));
   }
   AddingArguments seven = add.Arguments(others, 7);  // Still found by the key.
-  ASSERT_TRUE(exec.SetKernelNode(&key, 0, seven.node(), {}).ok());
+  ASSERT_TRUE(exec.SetKernelNode(key, 0, seven.node(), {}).ok());
   ASSERT_TRUE(exec.Launch(stream_).ok());
   ASSERT_TRUE(stream_.Synchronize().ok());
   if (computes()) {
@@ -357,18 +357,18 @@ TEST_P(GraphTest, TheCallersContextIsPutBack) {
   const auto use_everything = [&] {
     const Sums sums(device_);
     const Adding add(device_);
-    const int key = 0;
+    constexpr uint64_t key = 1;
     const auto capture = [&] {
       return Graph::Capture(stream_,
                             [&]() -> absl::Status {
-                              add.Launch(stream_, sums, 1, &key);
+                              add.Launch(stream_, sums, 1, key);
                               return stream_.AddHostFunction([] {});
                             })
           .value();
     };
     GraphExec exec = capture().Instantiate().value();
     AddingArguments one = add.Arguments(sums, 1);
-    EXPECT_EQ(exec.SetKernelNode(&key, 0, one.node(), {}).ok(), captures());
+    EXPECT_EQ(exec.SetKernelNode(key, 0, one.node(), {}).ok(), captures());
     EXPECT_TRUE(exec.Update(capture()).ok());
     EXPECT_TRUE(exec.Launch(stream_).ok());
     EXPECT_TRUE(stream_.AddHostFunction([] {}).ok());

@@ -299,5 +299,30 @@ TEST_F(GenericTest, StridesOverTheGridAreSeen) {
   EXPECT_FALSE(compiled([](AnyArrayVar y) { y[0] = 1; }));
 }
 
+// Whether a kernel would do all of it again for threads that differ in y or z alone; then launches with such are
+// refused.
+TEST_F(GenericTest, StridesAlongXAloneAreSeen) {
+  const auto y = Make<float>(std::vector<float>(8));
+  const auto along_x = [&](auto function) {
+    return MakeGenericKernel("k", function).For(device, {Arg(y)}).value().compiled().along_x;
+  };
+  EXPECT_TRUE(along_x([](AnyArrayVar y) { For(GridStride(y.size()), [&](Expr<int64_t> i) { y[i] = 1; }); }));
+  EXPECT_TRUE(
+      along_x([](AnyArrayVar y) { For(GridStride(y.size()), [&](Expr<int64_t> i) { y[i] = ThreadIndex(); }); }));
+  EXPECT_FALSE(
+      along_x([](AnyArrayVar y) { For(GridStride(y.size()), [&](Expr<int64_t> i) { y[i] = BlockIndex(1); }); }));
+  EXPECT_FALSE(along_x([](AnyArrayVar y) { y[GlobalIndex()] = 1; }));
+
+  const GenericKernel add = MakeGenericKernel(
+      "add", {"y"}, [](AnyArrayVar y) { For(GridStride(y.size()), [&](Expr<int64_t> i) { y[i] = y[i] + 1; }); });
+  EXPECT_TRUE(add(stream, ForSize(8), y).ok());
+  EXPECT_THAT(
+      MessageOf(add(stream, ForShape(2, 4), y)),
+      HasSubstr("kernel 'add': the size along y is 2, and it shares its work out along x alone, by GridStride"));
+  EXPECT_THAT(MessageOf(add(stream, LaunchConfig{.grid = {1, 2}, .block = {32}}, y)),
+              HasSubstr("kernel 'add': the grid along y is 2, and"));
+  EXPECT_EQ(Read(y), std::vector<float>(8, 1));
+}
+
 }  // namespace
 }  // namespace slipway

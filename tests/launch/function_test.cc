@@ -1,5 +1,7 @@
 // Kernels around functions that somebody else loaded, the checks of descriptions against what a driver knows of a
 // function, and what loading and describing a kernel refuses. On the CPU device: cpu_functions_test.cc.
+#include <cstring>
+
 #include "slipway/bound_launch.h"
 #include "slipway/fault_driver.h"
 #include "slipway/typed_kernel.h"
@@ -206,6 +208,48 @@ TEST(FunctionTest, LimitsByTargetAndDriver) {  // FC-20.
               "at most 4096 are allowed in PTX ISA 8.0 (8.1 and newer take 32764)" + use);
   ExpectError(load(RecordingDriver(), 32768, "8.1"), kInvalidArgument,
               "take 32768 bytes; at most 32764 are allowed. Use");
+}
+
+// ---- arrays where addresses are wanted
+// ----------------------------------------------------------------------------------
+
+// In one call, beside arrays that are wanted as such, and pointers of other types.
+TEST(FunctionTest, ArraysAndAddressesMixed) {
+  const Device device = RecordingDevice();
+  const Stream stream = device.CreateStream().value();
+  const ParamSpec array = {.name = {}, .kind = ParamKind::kArray, .dtype = DType::kFloat32, .rank = 1};
+  const Kernel kernel =
+      Kernel::Load(device, EmptyKernel({PointerParam(DType::kFloat32), ScalarParam(DType::kInt8), array,
+                                        PointerParam(DType::kVoid), ScalarParam(DType::kInt32)},
+                                       "k"))
+          .value();
+  const auto at = [](uint64_t address) { return reinterpret_cast<float*>(address); };
+  const ArrayView<float, 1> strided(device, at(0x2000), {4}, {3});
+  const ArrayView<float, 3> whole(device, at(0x3000), {2, 2, 2});
+  const AnyArrayView any = whole;
+  struct {
+    uint64_t first = 0x3000, number = 5, array[3] = {0x2000, 4, 3}, second = 0x1000;
+    int32_t last = 7;
+  } wanted;
+  Bytes packed(52);
+  std::memcpy(packed.data(), &wanted, packed.size());
+  const auto expect = [&](const absl::Status& status) { ExpectLaunched(status, kernel, stream, kOne, packed); };
+  expect(kernel(stream, kOne, whole, int8_t{5}, strided, reinterpret_cast<double*>(0x1000), 7));
+  expect(kernel(stream, kOne, any, int8_t{5}, strided,
+                ArrayView<int8_t, 2>(device, reinterpret_cast<int8_t*>(0x1000), {3, 3}), 7));
+  expect(kernel(stream, kOne, at(0x3000), int8_t{5}, strided, at(0x1000), 7));
+  expect(kernel.Launch(stream, kOne, {whole, int8_t{5}, strided, at(0x1000), 7}));
+  ExpectRefused(kernel(stream, kOne, strided, int8_t{5}, strided, at(0x1000), 7),
+                "kernel 'k': argument 'p0' (#1): the kernel takes a bare address and its elements are not contiguous");
+  ExpectRefused(kernel(stream, kOne, whole, int8_t{5}, at(0x2000), at(0x1000), 7), "argument 'p2' (#3)");
+  ExpectRefused(kernel(stream, kOne, whole, int8_t{5}, strided, at(0x1000), 7.0f), "argument 'p4' (#5)");
+  ExpectRefused(kernel(stream, kOne, whole, int8_t{5}, strided, at(0x1000)), "4 arguments were given and 5 are wanted");
+  ExpectRefused(kernel(stream, kOne, whole, int8_t{5}, strided, at(0x1000), 7, 7), "6 arguments were given");
+  const Device other = Device::Open(NullDriver()).value();
+  ExpectRefused(kernel(stream, kOne, ArrayView<float, 1>(other, at(0x3000), {8}), int8_t{5}, strided, at(0x1000), 7),
+                "argument 'p0' (#1): its memory belongs to");
+  ExpectRefused(kernel(other.CreateStream().value(), kOne, whole, int8_t{5}, strided, at(0x1000), 7),
+                "launch on a stream of the kernel's device");
 }
 
 // ---- arguments of pointers and structs

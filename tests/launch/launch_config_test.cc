@@ -81,6 +81,65 @@ TEST_F(LaunchConfigTest, ShapesOfTwoAndThreeDimensions) {
   EXPECT_EQ(Launched(kernel_, ForShape(1, 1000)).grid, Launched(kernel_, ForSize(1000)).grid);
 }
 
+// What a launch works out on its way is what Configure works out for a bound launch, at each limit, too.
+TEST_F(LaunchConfigTest, ShapesLaunchAsTheyAreBound) {
+  const int64_t most[] = {(int64_t{1} << 31) - 1, 65535, 65535};
+  std::vector<int64_t> extents[3] = {{1, 2, 16, 17, 31, 32, 33, 1000}, {1, 2, 4, 5, 8, 9, 1000}, {1, 2, 3, 64, 1000}};
+  for (int64_t by : {-1, 0, 1}) {
+    extents[0].push_back(32 * most[0] + by);
+    extents[1].push_back(8 * most[1] + by);
+    extents[2].push_back(most[2] + by);
+  }
+  const Kernel wide = Kernel::Load(device_, EmptyKernel({ScalarParam(DType::kInt32)}, "k")).value();
+  for (const int64_t columns : extents[0]) {
+    for (const int64_t rows : extents[1]) {
+      for (const int64_t planes : extents[2]) {
+        const LaunchConfig config = ForShape(planes, rows, columns);
+        SCOPED_TRACE(testing::Message() << planes << " x " << rows << " x " << columns);
+        const auto bound = wide.Bind(config, {7});
+        const absl::Status status = wide(stream_, config, 7);
+        if (!bound.ok()) {
+          EXPECT_EQ(status, bound.status());
+          continue;
+        }
+        ASSERT_TRUE(status.ok()) << status;
+        ASSERT_TRUE(bound->Launch(stream_).ok());
+        const auto launches = TakeRecordedLaunches();
+        ASSERT_THAT(launches, SizeIs(2));
+        EXPECT_EQ(launches[0].grid, launches[1].grid);
+        EXPECT_EQ(launches[0].block, launches[1].block);
+        EXPECT_EQ(launches[0].buffer, (Bytes{7, 0, 0, 0}));
+      }
+    }
+  }
+  EXPECT_EQ(Launched(kernel_, ForShape(1000)).grid, Launched(kernel_, ForSize(1000)).grid);
+}
+
+// A kernel whose threads are told apart along x alone would do everything again for what lies along y or z.
+TEST_F(LaunchConfigTest, KernelsAlongXRefuseWhatLiesBeside) {
+  CompiledKernel compiled = EmptyKernel({}, "k");
+  compiled.along_x = true;
+  const Kernel kernel = Kernel::Load(device_, compiled).value();
+  const auto refused = [&](const LaunchConfig& config, const std::string& message) {
+    ExpectRefused(kernel(stream_, config), "kernel 'k': " + message);
+    ExpectRefused(kernel.Launch(stream_, config, {}), message);
+    ExpectRefused(kernel.Bind(config, {}).status(), message);
+  };
+  const std::string why = ", and it shares its work out along x alone, by GridStride, so that all of it would be done ";
+  const std::string instead = " times; launch it by ForSize(n), or with a grid and a block along x";
+  refused(ForShape(100, 200), "the size along y is 100" + why + "100" + instead);
+  refused(ForShape(5, 1, 200), "the size along z is 5" + why + "5" + instead);
+  refused({.grid = {4, 2}, .block = {32}}, "the grid along y is 2" + why + "2" + instead);
+  refused({.grid = {4, 1, 3}, .block = {32}}, "the grid along z is 3" + why + "3" + instead);
+  refused({.grid = {4}, .block = {32, 8}}, "the block along y is 8" + why + "8" + instead);
+  refused({.grid = {4}, .block = {32, 1, 2}}, "the block along z is 2" + why + "2" + instead);
+  refused({.grid = {4, 0}, .block = {32}}, "grid.y is 0");
+  EXPECT_EQ(Launched(kernel, ForShape(1, 1000)).grid, (std::array<uint32_t, 3>{4, 1, 1}));
+  EXPECT_EQ(Launched(kernel, {.grid = {4}, .block = {32}}).grid, (std::array<uint32_t, 3>{4, 1, 1}));
+  EXPECT_TRUE(kernel(stream_, ForShape(0, 5)).ok());
+  EXPECT_THAT(TakeRecordedLaunches(), IsEmpty());
+}
+
 TEST_F(LaunchConfigTest, FieldCase17) {  // 131,071 rows of 8.
   const RecordedLaunch launch = Launched(kernel_, ForShape(131071, 8));
   ExpectCovers(launch, kernel_, {8, 131071, 1});

@@ -87,8 +87,9 @@ inline Expr<uint32_t> GridSize(int dimension = 0) {
 }
 
 // The elements 0 to n - 1, shared out over the threads of the launch along x, however many those are. Threads that
-// differ in y or z alone do the same elements again, so launch it by ForSize, not ForShape. A kernel that takes its
-// thread's place from nowhere else may be launched for sizes past the largest grid.
+// differ in y or z alone would do the same elements again: a kernel that never asks for its place along y or z is
+// launched by ForSize, and refuses grids, blocks and shapes that have more than x. A kernel that takes its thread's
+// place from nowhere else may be launched for sizes past the largest grid.
 template <IndexLike E>
 LoopRange GridStride(const E& n) {
   // In statements of their own: C++ leaves the order of arguments to the compiler, and kernels should not depend on it.
