@@ -23,7 +23,7 @@ struct GraphState {
   size_t node_count = 0;
   std::vector<Owner> owners;
   std::unordered_map<uint64_t, std::vector<CUgraphNode>> nodes;  // Launches, by key, in order.
-  bool nodes_known = true;                                          // Whether `nodes` has all that were noted.
+  bool nodes_known = true;                                       // Whether `nodes` has all that were noted.
 };
 
 struct GraphExecState {
