@@ -25,13 +25,14 @@ class CompareTest(unittest.TestCase):
         self.output = self.scratch / "out.json"
         self.cpu = str(max(os.sched_getaffinity(0)))
 
-    def program(self, name, rows, ends=None):
+    def program(self, name, rows, ends=None, rows_of=None):
         folder = self.scratch / name
         folder.mkdir()
         program = folder / "fake"
         program.write_text(f"#!{sys.executable}\n" + (HERE / "fake_benchmark.py").read_text())
         program.chmod(0o755)
-        (folder / "behaviour.json").write_text(json.dumps({"rows": rows, "ends": ends or {}, "log": str(self.log)}))
+        (folder / "behaviour.json").write_text(json.dumps({"rows": rows, "rows_of": rows_of or {}, "ends": ends or {},
+                                                            "log": str(self.log)}))
         return program
 
     def compare(self, a, b, *arguments, pairs=3):
@@ -56,26 +57,57 @@ class CompareTest(unittest.TestCase):
         self.assertEqual(run.returncode, 0, run.stderr)
         found = report["rows"]["x"]
         self.assertEqual((found["a"], found["b"], found["ratio"]), (10, 15, 1.5))
-        self.assertEqual(found["interval95"], [1.5, 1.5])
+        self.assertEqual(found["range"], [1.5, 1.5])
+        self.assertIsNone(found["interval95"])
         self.assertTrue(found["qualified"])
-        self.assertRegex(run.stdout, r"x +10 +15 ns +1\.500")
+        self.assertRegex(run.stdout, r"x +10 +15 ns +1\.500  1\.500 \.\. 1\.500 +range 1\.500 \.\. 1\.500 +3/3 +1\.000\n")
+        self.assertNotIn("95%", run.stdout)
         self.assertNotIn("unqualified", run.stdout)
         self.assertEqual(report["attempts"][0]["rows"][0]["samples"], [10, 10, 90])  # Raw.
 
-    def test_a_control_that_differs_between_sides_is_unqualified(self):
-        slow = row(before=[106, 106], after=[106, 106])
-        run, report = self.compare(self.program("a", [row(), row("y")]), self.program("b", [slow, row("y")]))
+    def test_an_interval_is_told_from_6_pairs_on(self):
+        # Of 6, all lie on one side of the true median once in 32 times; of 12, fewer than 3 do in 3.9% of all cases.
+        rows = {str(run): [row(samples=[10 + run])] for run in range(12)}
+        for count, label in ((5, "range 1.000 .. 1.400"), (6, "95%   1.000 .. 1.500"), (12, "95%   1.200 .. 1.900")):
+            with self.subTest(count):
+                self.setUp()
+                run, report = self.compare(self.program("a", [row()]), self.program("b", [row()], rows_of=rows),
+                                           pairs=count)
+                self.assertEqual(run.returncode, 0, run.stderr)
+                self.assertIn(label, run.stdout)
+                self.assertEqual(report["rows"]["x"]["interval95"] is None, count == 5)
+
+    def test_a_pair_whose_control_differs_between_sides_is_left_out(self):
+        slow = row(samples=[20], before=[106, 106], after=[106, 106])
+        fine = row(samples=[12])
+        run, report = self.compare(self.program("a", [row()]), self.program("b", [fine], rows_of={"1": [slow]}))
+        self.assertEqual(run.returncode, 0, run.stderr)
+        found = report["rows"]["x"]
+        self.assertEqual(found["qualified_pairs"], [True, False, True])
+        self.assertEqual(found["ratios"], [1.2, 1.2])
+        self.assertTrue(found["qualified"])
+        self.assertRegex(run.stdout, r"(?m)^x .* 1\.200 .* 2/3 +1\.060$")
+        self.assertEqual(len(report["attempts"]), 6)  # What was left out is kept.
+
+    def test_pairs_are_judged_one_by_one(self):
+        # Their median is 1: in the middle, between a pair that is too slow and one that is too fast.
+        slow, fast = row(before=[110], after=[110]), row(before=[90], after=[90])
+        run, report = self.compare(self.program("a", [row(), row("y")]),
+                                   self.program("b", [row(), row("y")],
+                                                rows_of={"0": [slow, row("y")], "1": [fast, row("y")]}))
         self.assertEqual(run.returncode, 0, run.stderr)
         self.assertFalse(report["rows"]["x"]["qualified"])
         self.assertTrue(report["rows"]["y"]["qualified"])
-        self.assertRegex(run.stdout, r"(?m)^x .* 1\.060  unqualified$")
-        self.assertNotRegex(run.stdout, r"(?m)^y .*unqualified$")
+        self.assertRegex(run.stdout, r"(?m)^x .* 1/3 +(1\.100|0\.900)  unqualified$")
+        self.assertRegex(run.stdout, r"(?m)^y .* 3/3 +1\.000$")
 
     def test_a_control_that_drifts_within_a_process_is_unqualified(self):
         drifting = row(before=[100], after=[94])
         run, report = self.compare(self.program("a", [drifting]), self.program("b", [drifting]))
         self.assertEqual(run.returncode, 0, run.stderr)
-        self.assertFalse(report["rows"]["x"]["qualified"])
+        self.assertEqual(report["rows"]["x"]["qualified_pairs"], [False] * 3)
+        self.assertEqual(len(report["rows"]["x"]["ratios"]), 3)  # Of all: there are no better ones.
+        self.assertRegex(run.stdout, r"(?m)^x .* 0/3 +0\.940  unqualified$")
 
     def test_a_failed_oracle_is_kept_and_its_pair_does_not_count(self):
         run, report = self.compare(self.program("a", [row()]), self.program("b", [row()], {"1": "exit"}))

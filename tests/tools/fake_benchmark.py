@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A benchmark that says what a test wants. Its folder's behaviour.json holds the rows, and how each further run ends:
 {"rows": [..], "ends": {"2": "exit" | "kill" | "text" | "hang"}}, by number of run from 0. Each run adds a line to the
-folder's log: its number, the affinity, the arguments."""
+folder's log: its number, the affinity, the arguments. A run named in "rows_of" has rows of its own."""
 import json
 import os
 import pathlib
@@ -26,4 +26,4 @@ if end == "hang":
 if end == "text":
     print("not JSON")
     sys.exit(0)
-print(json.dumps({"rows": behaviour["rows"]}))
+print(json.dumps({"rows": behaviour.get("rows_of", {}).get(str(number), behaviour["rows"])}))

@@ -1,14 +1,14 @@
 """Statistics of paired measurements, and when they count.
 
 A pair is two fresh processes, one of each side, run one right after the other. What is compared is always the ratio
-within a pair, B to A: what the machine does slowly to both cancels.
+within a pair, B to A: what the machine does slowly to both cancels. What it does to one of them shows in the pair's
+control, and a pair whose control does not hold is left out.
 """
-import random
+import math
 import statistics
 
 # A control is the same machine code on both sides, so a ratio away from 1 is the machine's doing, not the change's.
 CONTROL_BAND = 0.05
-RESAMPLES = 2000
 
 
 def quartiles(values):
@@ -18,11 +18,16 @@ def quartiles(values):
     return low, high
 
 
-def bootstrap_interval(values, seed=1):
-    """The 95% interval of the median, by resampling with replacement; the same values always give the same."""
-    generator = random.Random(seed)
-    medians = sorted(statistics.median(generator.choices(values, k=len(values))) for _ in range(RESAMPLES))
-    return medians[int(0.025 * RESAMPLES)], medians[int(0.975 * RESAMPLES) - 1]
+def interval95(values):
+    """The narrowest interval between the k-th value from either end that holds the true median with 95% probability
+    or more, whatever the distribution: the sign test's. None of fewer than 6 values, whose whole range does not."""
+    n = len(values)
+    outside = 0  # Probability, times 2**n, that fewer than k values lie on the one side or on the other.
+    k = 0
+    while 20 * (outside + 2 * math.comb(n, k)) <= 2 ** n:
+        outside += 2 * math.comb(n, k)
+        k += 1
+    return (sorted(values)[k - 1], sorted(values)[-k]) if k else None
 
 
 def control_ratios(a, b):
@@ -33,22 +38,31 @@ def control_ratios(a, b):
             "within_b": statistics.median(b["control_after"]) / statistics.median(b["control_before"])}
 
 
+def qualifies(control):
+    return all(abs(ratio - 1) <= CONTROL_BAND for ratio in control.values())
+
+
 def summarize(pairs):
-    """What a row's pairs [(row of A, row of B), ...] amount to."""
-    ratios = [statistics.median(b["samples"]) / statistics.median(a["samples"]) for a, b in pairs]
+    """What a row's pairs [(row of A, row of B), ...] amount to: the numbers are those of the pairs that qualify, or of
+    all where none does. A row is qualified if more than half of its pairs are."""
     controls = [control_ratios(a, b) for a, b in pairs]
-    control = {kind: statistics.median(c[kind] for c in controls) for kind in controls[0]}
+    qualified = [qualifies(control) for control in controls]
+    used = [pair for pair, fine in zip(pairs, qualified) if fine] or pairs
+    ratios = [statistics.median(b["samples"]) / statistics.median(a["samples"]) for a, b in used]
     return {"unit": pairs[0][0]["unit"],
-            "a": statistics.median(statistics.median(a["samples"]) for a, _ in pairs),
-            "b": statistics.median(statistics.median(b["samples"]) for _, b in pairs),
+            "a": statistics.median(statistics.median(a["samples"]) for a, _ in used),
+            "b": statistics.median(statistics.median(b["samples"]) for _, b in used),
             "ratios": ratios,
             "ratio": statistics.median(ratios),
             "quartiles": quartiles(ratios),
-            "interval95": bootstrap_interval(ratios),
+            "range": (min(ratios), max(ratios)),
+            "interval95": interval95(ratios),
             "controls": controls,
-            "control": control,
-            "qualified": all(abs(ratio - 1) <= CONTROL_BAND for ratio in control.values())}
+            "qualified_pairs": qualified,
+            "qualified": 2 * sum(qualified) > len(pairs)}
 
 
 def worst_control(summary):
-    return max(summary["control"].values(), key=lambda ratio: abs(ratio - 1))
+    """Of all pairs, also those that do not qualify."""
+    ratios = [ratio for control in summary["controls"] for ratio in control.values()]
+    return max(ratios, key=lambda ratio: abs(ratio - 1))
