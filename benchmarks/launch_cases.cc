@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "benchmarks/launch_case_types.h"
+#include "slipway/kernel.h"
 #include "slipway/signature.h"
 
 namespace slipway::launch_cases {
@@ -42,6 +43,14 @@ std::vector<LaunchCase> AllLaunchCases() {
   AddElementwiseCases(&cases);
 #endif
   return cases;
+}
+
+void KeepLoaded(const Device& device, size_t count) {
+  static auto* const kernels = new std::vector<Kernel>();
+  const CompiledKernel compiled =
+      EmptyKernel({{.name = {}, .kind = ParamKind::kArray, .dtype = DType::kFloat32, .rank = 1}});
+  kernels->reserve(count);
+  while (kernels->size() < count) kernels->push_back(Kernel::Load(device, compiled).value());
 }
 
 }  // namespace slipway::launch_cases

@@ -74,6 +74,10 @@ struct LaunchCase {
 // All of them, path by path.
 std::vector<LaunchCase> AllLaunchCases();
 
+// Loads kernels until the process has `count` of these, and keeps them to its end: those that a program has besides the
+// one that it launches.
+void KeepLoaded(const Device& device, size_t count);
+
 }  // namespace slipway::launch_cases
 
 #endif  // SLIPWAY_BENCHMARKS_LAUNCH_CASES_H_

@@ -5,6 +5,7 @@
 //   launch_count [--path P] [--case C]     each row of them (every one of its path, of its case): after a warm-up, a
 //                                          run of kFew launches and one of kMany; prints the row, both numbers, and the
 //                                          heap allocations that each run made
+//                [--loaded N]              the same, with N other kernels loaded
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -44,6 +45,7 @@ int main(int argc, char** argv) {
   using namespace slipway::launch_cases;
   std::string only_path, only_case;
   bool list = false;
+  long loaded = 0;  // NOLINT(google-runtime-int): as strtol gives it.
   for (int i = 1; i < argc; ++i) {
     const std::string_view argument = argv[i];
     if (argument == "--list") {
@@ -52,8 +54,10 @@ int main(int argc, char** argv) {
       only_path = argv[++i];
     } else if (argument == "--case" && i + 1 < argc) {
       only_case = argv[++i];
+    } else if (argument == "--loaded" && i + 1 < argc) {
+      loaded = std::strtol(argv[++i], nullptr, 10);
     } else {
-      std::fputs("usage: launch_count [--list] [--path PATH] [--case CASE]\n", stderr);
+      std::fputs("usage: launch_count [--list] [--path PATH] [--case CASE] [--loaded N]\n", stderr);
       return 2;
     }
   }
@@ -62,6 +66,7 @@ int main(int argc, char** argv) {
   // In a process that never had a second thread, the C library and reference counts leave atomics and lock prefixes
   // out, and what costs a program with threads would not be seen.
   std::thread([] {}).join();
+  KeepLoaded(bench.device, static_cast<size_t>(loaded));
   int rows = 0;
   for (const LaunchCase& row : AllLaunchCases()) {
     if (!only_path.empty() && row.path != only_path) continue;

@@ -6,10 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "benchmarks/launch_case_types.h"
 #include "benchmarks/launch_timing.h"
 #include "slipway/graph.h"
-#include "slipway/kernel.h"
 
 namespace slipway::launch_cases {
 namespace {
@@ -33,18 +31,9 @@ void RegisterThreads(const Bench& bench, const LaunchCase& row) {
       ->UseRealTime();
 }
 
-// Loads `count` kernels, once for the process, and keeps them.
-void LoadKernels(const Device& device, size_t count) {
-  static auto* const kernels = new std::vector<Kernel>();
-  kernels->reserve(count);
-  const CompiledKernel compiled =
-      EmptyKernel({{.name = {}, .kind = ParamKind::kArray, .dtype = DType::kFloat32, .rank = 1}});
-  while (kernels->size() < count) kernels->push_back(Kernel::Load(device, compiled).value());
-}
-
 void RegisterLoaded(const Bench& bench, const LaunchCase& row, size_t count) {
   RegisterBursts("loaded/" + row.path + "/" + std::to_string(count), bench, [&bench, row, count] {
-    LoadKernels(bench.device, count);
+    KeepLoaded(bench.device, count);
     return row.prepare(bench);
   });
 }

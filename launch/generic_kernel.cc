@@ -69,11 +69,13 @@ bool Takes(const ParamSpec& made, const ParamSpec& asked) {
 }
 
 // Where two signatures differ, of those of `earlier` that one is most like: "argument #2 was float32[:] and is
-// float64[:]".
-std::string Difference(const Signature& now, const std::vector<Kernel>& earlier) {
+// float64[:]". Kernels of other devices are not compared.
+std::string Difference(const Device& device, const Signature& now, const std::vector<Kernel>& earlier) {
   size_t fewest = SIZE_MAX;
-  std::string text;
+  std::string text = "the device is another";
   for (const Kernel& kernel : earlier) {
+    if (!(kernel.device() == device)) continue;
+    if (fewest == SIZE_MAX) text = "the number of arguments is another";
     const Signature& then = kernel.signature();
     if (then.size() != now.size()) continue;
     size_t count = 0;
@@ -91,7 +93,7 @@ std::string Difference(const Signature& now, const std::vector<Kernel>& earlier)
     fewest = count;
     text = std::move(differences);
   }
-  return text.empty() ? "the number of arguments" : text;
+  return text;
 }
 
 }  // namespace
@@ -143,7 +145,7 @@ absl::StatusOr<GenericKernel::Variant> GenericKernel::Make(const Device& device,
   if (state.variants.size() + 1 == kManyVariants) {
     LogWarning(absl::StrCat(
         "kernel '", state.name, "' has been specialised ", kManyVariants,
-        " times; compared with the one most like it, in the last one ", Difference(signature, state.variants),
+        " times; compared with the one most like it, in the last one ", Difference(device, signature, state.variants),
         ". Each specialisation is compiled and kept: give it fewer kinds of arguments if that is not "
         "meant. (Said once.)"));
   }

@@ -63,10 +63,13 @@ TEST_F(FaultDriverTest, StickyFaultsStay) {
 TEST_F(FaultDriverTest, ArmRefusesWhatCannotHappen) {
   const absl::Status function = fault_.Arm({.function = "cuMemAlloc"});
   EXPECT_EQ(function.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(function.message()), HasSubstr("no function 'cuMemAlloc'; give the name of a DriverApi"));
+  EXPECT_THAT(std::string(function.message()),
+              HasSubstr("FaultDriver::Arm: the driver table has no function 'cuMemAlloc'; give the name of a DriverApi "
+                        "member"));
   const absl::Status call = fault_.Arm({.call = 0});
   EXPECT_EQ(call.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(call.message()), HasSubstr("counted from 1, and call 0 was asked for"));
+  EXPECT_THAT(std::string(call.message()),
+              HasSubstr("FaultDriver::Arm: calls are counted from 1, and call 0 was asked for"));
 }
 
 TEST_F(FaultDriverTest, WrapsEachTableOnceAndIndependently) {

@@ -369,6 +369,8 @@ TEST(ModuleTest, MessagesCarryTheDriversLogAndVersions) {
                                      "CUDA_ERROR_UNSUPPORTED_PTX_VERSION (222): the PTX version is newer than the "
                                      "driver. The PTX is of ISA version 99.1, the driver of CUDA 13.0: emit an older "
                                      "PTX version or install a newer driver"));
+  EXPECT_THAT(Message(Module::LoadPtx(device, ".target sm_90\n").status()),
+              HasSubstr(". The PTX is of ISA version (none stated), the driver of CUDA 13.0: "));
 }
 
 TEST(ModuleTest, AModuleWithoutKernelsSaysSo) {

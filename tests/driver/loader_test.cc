@@ -13,7 +13,6 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 std::string Stub(const char* name) { return std::string(SLIPWAY_STUB_FOLDER) + "/" + name; }
 
@@ -101,9 +100,9 @@ TEST(LoaderTest, ALibraryThatDoesNotLoadSaysWhy) {
 TEST(LoaderTest, MissingRequiredFunctionsAreNamed) {
   const std::string library = Stub("stub_lacking.so");
   const absl::Status status = LoadDriver({library}, "cuda").status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(status.message()), AllOf(HasSubstr(library), HasSubstr("lacks cuMemAlloc_v2, cuMemFree_v2;"),
-                                                   HasSubstr("CUDA 11.0"), Not(HasSubstr("cuMemAllocAsync"))));
+  EXPECT_EQ(status, absl::FailedPreconditionError("the CUDA driver library " + library +
+                                                  " lacks cuMemAlloc_v2, cuMemFree_v2; Slipway needs a driver of CUDA "
+                                                  "11.0 or newer"));
 }
 
 TEST(LoaderTest, TheMachinesDriverIsLoadedOnce) {

@@ -240,6 +240,58 @@ TEST_F(OpenTest, IdsWrapAroundWithoutTouchingOpenDevices) {
   }
 }
 
+TEST_F(OpenTest, NoMoreDevicesThanIds) {
+  static DriverApi api = NullDriver();  // A machine of very many.
+  api.DeviceGetCount = [](int* count) {
+    *count = 65536;
+    return CUDA_SUCCESS;
+  };
+  std::vector<Device> devices;
+  absl::Status status;
+  while (status.ok()) {
+    absl::StatusOr<Device> device = Device::Open(api, static_cast<int>(devices.size()));
+    status = device.status();
+    if (status.ok()) devices.push_back(*std::move(device));
+  }
+  EXPECT_EQ(devices.size(), 65535u);
+  EXPECT_EQ(status, absl::ResourceExhaustedError("65535 devices are open already; close some"));
+  devices.pop_back();
+  EXPECT_TRUE(Device::Open(RecordingDriver()).ok());
+}
+
+TEST_F(OpenTest, EveryFailureOfTheDriverIsSaid) {
+  FaultDriver& fault = *FaultDriver::Wrap(RecordingDriver()).value();
+  static const DriverApi& api = fault.api();
+  const DriverRegistration registration("cpu", [] { return absl::StatusOr<const DriverApi*>(&api); });
+  const auto open = [] { return Device::Open("cpu").status(); };
+  const auto count = [] { return Device::Count("cpu").status(); };
+  const struct {
+    const char* function;
+    int call;
+    const char* words;
+    absl::Status (*ask)();
+  } rows[] = {
+      {"Init", 1, "cannot initialize the driver 'fault'", open},
+      {"Init", 1, "cannot initialize the driver 'fault'", count},
+      {"DeviceGetCount", 1, "cannot count the devices of the driver 'fault'", open},
+      {"DeviceGetCount", 1, "cannot count the devices of the driver 'fault'", count},
+      {"DeviceGet", 1, "cannot get device fault:0", open},
+      // The second attribute that is asked for: CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR.
+      {"DeviceGetAttribute", 2, "cannot read the properties of the device (attribute 76)", open},
+      {"DeviceGetName", 1, "cannot read the properties of the device", open},
+      {"DeviceTotalMem", 1, "cannot read the properties of the device", open},
+      {"DriverGetVersion", 1, "cannot read the properties of the device", open},
+      {"DevicePrimaryCtxRetain", 1, "cannot get a context on null device", open},
+  };
+  for (const auto& row : rows) {
+    ASSERT_TRUE(fault.Arm({.function = row.function, .call = row.call, .result = CUDA_ERROR_NOT_SUPPORTED}).ok());
+    const absl::Status status = row.ask();
+    fault.Disarm();
+    EXPECT_EQ(status, absl::UnimplementedError(std::string(row.words) +
+                                               ": CUDA_ERROR_NOT_SUPPORTED (801): operation not supported"));
+  }
+}
+
 TEST_F(OpenTest, EveryFailureOfTheDriverIsReportedAndLeaksNothing) {
   FaultDriver& fault = *FaultDriver::Wrap(RecordingDriver()).value();
   int failed = 0;

@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "slipway/arg.h"
+#include "slipway/fault_driver.h"
 #include "tests/launch/launch_test_util.h"
 
 namespace slipway {
@@ -170,11 +171,12 @@ TEST_F(ArrayTest, AnyViews) {
   EXPECT_TRUE((constant.As<const float, 1>().ok()));
 
   ExpectError(AnyArrayView::Make(device_, DType::kVoid, memory.data(), {3}).status(),
-              absl::StatusCode::kInvalidArgument, "array: dtype void has no elements");
+              absl::StatusCode::kInvalidArgument, "array: dtype void has no elements; give the dtype of an element");
   ExpectError(AnyArrayView::Make(device_, DType::kFloat32, memory.data(), {3}, {1, 1}).status(),
               absl::StatusCode::kInvalidArgument, "array: 2 strides were given for 1 dimensions; give one a dimension");
   ExpectError(AnyArrayView::Make(device_, DType::kFloat32, memory.data(), {1, 1, 1, 1, 1, 1, 1, 1, 1}).status(),
-              absl::StatusCode::kInvalidArgument, "array: 9 dimensions were given; an array has at most 8");
+              absl::StatusCode::kInvalidArgument,
+              "array: 9 dimensions were given; an array has at most 8, so merge some");
   ExpectError(AnyArrayView::Make(device_, DType::kFloat32, memory.data(), {3, -1}).status(),
               absl::StatusCode::kInvalidArgument, "array: extent -1 of dimension 1 in shape [3,-1] is negative");
 }
@@ -193,6 +195,27 @@ TEST_F(ArrayTest, Errors) {
               "array: 3 values were given for shape [4]");
   EXPECT_EQ((Array<double, 1>::Empty(Device::Open(NullDriver()).value(), int64_t{1} << 50).status().code()),
             absl::StatusCode::kResourceExhausted);
+}
+
+TEST(ArrayFailureTest, EveryCallThatFailsIsSaid) {
+  FaultDriver& fault = *FaultDriver::Wrap(RecordingDriver()).value();
+  fault.Disarm();
+  const Device device = Device::Open(fault.api()).value();
+  const struct {
+    const char* function;
+    const char* words;
+  } rows[] = {{"MemAlloc", "cannot allocate 16 bytes on null device (fault:0)"},
+              {"MemsetD8", "filling a new array with zeros"},
+              {"StreamSynchronize", "waiting for a new array's memory"}};
+  for (const auto& [function, words] : rows) {
+    const RecordedObjects before = CountRecordedObjects();
+    ASSERT_TRUE(fault.Arm({.function = function, .result = CUDA_ERROR_NOT_PERMITTED}).ok());
+    const absl::Status status = Array<float, 1>::Zeros(device, 4).status();
+    fault.Disarm();
+    EXPECT_EQ(status, absl::PermissionDeniedError(std::string(words) +
+                                                  ": CUDA_ERROR_NOT_PERMITTED (800): operation not permitted"));
+    EXPECT_EQ(CountRecordedObjects(), before);
+  }
 }
 
 TEST_F(ArrayTest, Args) {

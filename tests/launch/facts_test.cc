@@ -169,36 +169,47 @@ ParamSpec Param(int rank, Layout layout = Layout::kStrided, IndexWidth index = I
 
 const Explanation kExplanations[] = {
     {"DType", Param(1), FactsOf({4}, {1}, DType::kFloat64),
-     "argument 'x' (#1): a float64 array of rank 1 was given where float32 of rank 1 is wanted; convert the array"},
+     "argument 'x' (#1): a float64 array of rank 1 was given where float32 of rank 1 is wanted; convert the array, "
+     "or compile the kernel for its type"},
     {"Rank", Param(2), FactsOf({4}, {1}),
      "argument 'x' (#1): a float32 array of rank 1 was given where float32 of rank 2 is wanted; give a view of that "
      "rank"},
     {"ScalarForArray", Param(1), facts::OfScalar(DType::kFloat32),
-     "argument 'x' (#1): a float32 scalar was given where an array, float32 of rank 1, is wanted"},
+     "argument 'x' (#1): a float32 scalar was given where an array, float32 of rank 1, is wanted; put the "
+     "value into an array"},
     {"ArrayForScalar",
      {.name = "x", .dtype = DType::kFloat32},
      FactsOf({4}, {1}),
-     "argument 'x' (#1): a float32 array of rank 1 was given where a float32 scalar is wanted"},
+     "argument 'x' (#1): a float32 array of rank 1 was given where a float32 scalar is wanted; give a number of that "
+     "type"},
     {"ScalarDType",
      {.name = "x", .dtype = DType::kFloat32},
      facts::OfScalar(DType::kFloat64),
-     "argument 'x' (#1): a float64 scalar was given where float32 is wanted exactly; convert the value to float32"},
+     "argument 'x' (#1): a float64 scalar was given where float32 is wanted exactly; convert the value to float32 "
+     "before the launch (nothing is converted silently)"},
     {"Null", Param(1), FactsOf({4}, {1}, DType::kFloat32, nullptr),
-     "argument 'x' (#1): its data pointer is null though it has elements"},
+     "argument 'x' (#1): its data pointer is null though it has elements; give memory of the device, or a shape "
+     "with a 0"},
     {"Misaligned", Param(1), FactsOf({4}, {1}, DType::kFloat32, reinterpret_cast<void*>(0x1002)),
-     "argument 'x' (#1): its address is a multiple of only 2 bytes, and float32 elements want 4"},
-    {"Negative", Param(1), FactsOf({-4}, {1}), "argument 'x' (#1): one of its extents is negative"},
-    {"OtherDevice", Param(1), FactsOf({4}, {1}) ^ (Facts{8} << facts::kDeviceShift | Facts{8} << (facts::kDeviceShift + 16)),
+     "argument 'x' (#1): its address is a multiple of only 2 bytes, and float32 elements want 4; copy it to aligned "
+     "memory"},
+    {"Negative", Param(1), FactsOf({-4}, {1}),
+     "argument 'x' (#1): one of its extents is negative; extents are 0 or more"},
+    {"OtherDevice", Param(1),
+     FactsOf({4}, {1}) ^ (Facts{8} << facts::kDeviceShift | Facts{8} << (facts::kDeviceShift + 16)),
      "argument 'x' (#1): its memory belongs to a device that is not open and the kernel is loaded on a device that is "
-     "not open; copy it"},
+     "not open; copy it there first, with To(device)"},
     {"ConstForWritten", Param(1), AsReadOnly(FactsOf({4}, {1})),
-     "argument 'x' (#1): the kernel writes it and it is a view of const elements"},
+     "argument 'x' (#1): the kernel writes it and it is a view of const elements; give a view of mutable ones"},
     {"BroadcastForWritten", Param(1), FactsOf({4}, {0}),
-     "argument 'x' (#1): the kernel writes it and several of its indices share an address"},
+     "argument 'x' (#1): the kernel writes it and several of its indices share an address (a zero or overlapping "
+     "stride); give an array whose elements are apart"},
     {"StridedForContiguous", Param(1, Layout::kContiguous), FactsOf({4}, {2}),
-     "argument 'x' (#1): the kernel is compiled for contiguous memory and its strides are not those of a row-major"},
+     "argument 'x' (#1): the kernel is compiled for contiguous memory and its strides are not those of a row-major "
+     "array; copy it, or compile the kernel for strided arrays"},
     {"WideForIndex32", Param(1, Layout::kStrided, IndexWidth::kIndex32), FactsOf({int64_t{1} << 32}, {1}),
-     "argument 'x' (#1): the kernel computes addresses in 32 bits and its elements lie further apart"},
+     "argument 'x' (#1): the kernel computes addresses in 32 bits and its elements lie further apart; compile the "
+     "kernel for 64-bit indices"},
     {"TwoThings", Param(1, Layout::kContiguous), FactsOf({4}, {2}, DType::kFloat32, nullptr),
      "has elements; give memory of the device, or a shape with a 0; and the kernel is compiled for contiguous memory"},
 };

@@ -13,6 +13,7 @@ namespace {
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
+using testing::StartsWith;
 using enum absl::StatusCode;
 
 class GenericKernelTest : public testing::Test {
@@ -309,6 +310,30 @@ TEST_F(GenericKernelTest, ManySpecialisationsAreSaidOnce) {
       "slipway: kernel 'rank' has been specialised 32 times; compared with the one most like it, in the last one "
       "argument #1 was bool[] contiguous index32 and is float32[:,:,:,:] contiguous index32. Each "
       "specialisation is compiled and kept: give it fewer kinds of arguments if that is not meant. (Said once.)\n");
+}
+
+TEST_F(GenericKernelTest, WhatManySpecialisationsDifferIn) {
+  // Of 31 kinds of arguments, then one that none of them is like.
+  const auto said_for = [](const GenericKernel& kernel, const auto& launch, const auto& launch_last) {
+    for (int i = 0; i < 31; ++i) launch(kernel, i);
+    testing::internal::CaptureStderr();
+    launch_last(kernel);
+    return testing::internal::GetCapturedStderr();
+  };
+  const auto numbers = [&](const Device& device, const GenericKernel& kernel, int count) {
+    ASSERT_TRUE(kernel.For(device, std::vector<Arg>(static_cast<size_t>(count), Arg(1))).ok());
+  };
+  const std::string said =
+      "slipway: kernel 'scale' has been specialised 32 times; compared with the one most like it, in the last one ";
+  EXPECT_THAT(said_for(
+                  Noting(), [&](const GenericKernel& kernel, int i) { numbers(device_, kernel, i + 1); },
+                  [&](const GenericKernel& kernel) { numbers(device_, kernel, 40); }),
+              StartsWith(said + "the number of arguments is another. Each"));
+  const Device other = Device::Open(NullDriver()).value();
+  EXPECT_THAT(said_for(
+                  Noting(), [&](const GenericKernel& kernel, int i) { numbers(device_, kernel, i + 1); },
+                  [&](const GenericKernel& kernel) { numbers(other, kernel, 31); }),
+              StartsWith(said + "the device is another. Each"));
 }
 
 }  // namespace

@@ -71,16 +71,18 @@ TEST_F(LaunchTest, RefusedConfigurations) {
                 "is more than 549755813632, the most elements that a grid of 2147483647 blocks of 256 threads covers");
   ExpectRefused(Saxpy(ForSize(INT64_MAX)), "the size 9223372036854775807 is more than");
   // FC-17: the dimension, its value and the limit.
-  ExpectRefused(Saxpy({.grid = {1, 65536, 1}, .block = {32, 2, 1}}),
-                "kernel 'saxpy': grid.y is 65536; the limit is 65535, so use another dimension");
+  ExpectRefused(
+      Saxpy({.grid = {1, 65536, 1}, .block = {32, 2, 1}}),
+      "kernel 'saxpy': grid.y is 65536; the limit is 65535, so use another dimension or let each thread do more");
   ExpectRefused(Saxpy({.grid = {1, 1, 70000}, .block = {32}}), "grid.z is 70000; the limit is 65535");
   ExpectRefused(Saxpy({.grid = {2147483648u}, .block = {32}}), "grid.x is 2147483648; the limit is 2147483647");
   ExpectRefused(Saxpy({.grid = {1, 0, 1}, .block = {32}}), "grid.y is 0; every dimension of a launch is 1 or more");
   ExpectRefused(Saxpy({.grid = {1}, .block = {0}}), "block.x is 0;");
   ExpectRefused(Saxpy({.grid = {1}, .block = {1025}}), "block.x is 1025; the limit is 1024");
   ExpectRefused(Saxpy({.grid = {1}, .block = {1, 1, 65}}), "block.z is 65; the limit is 64");
-  ExpectRefused(Saxpy({.grid = {1}, .block = {32, 32, 2}}),
-                "a block of 32 x 32 x 2 = 2048 threads was asked for; the limit is 1024, so use smaller blocks");
+  ExpectRefused(
+      Saxpy({.grid = {1}, .block = {32, 32, 2}}),
+      "a block of 32 x 32 x 2 = 2048 threads was asked for; the limit is 1024, so use smaller blocks and more of them");
   const uint32_t limit = kernel_.plan().max_shared_bytes;
   const std::string shared = std::to_string(limit + 1) +
                              " bytes of dynamic shared memory were asked for; a block of this kernel can have " +
@@ -354,9 +356,10 @@ TEST_F(LaunchTest, TypedSignaturesMustAgree) {
   const std::string start = "kernel 'saxpy' (y: float32[:], x: const float32[:], a: float32): ";
   ExpectError((TypedKernel<V1, V1>::From(kernel_).status()), kInvalidArgument,
               start + "a TypedKernel of 2 parameters was asked for, and it has 3");
-  ExpectError(
-      (TypedKernel<V1, V1, double>::From(kernel_).status()), kInvalidArgument,
-      start + "parameter #3 is declared as 'a: float32' and the TypedKernel has 'a: float64' there; make the C++");
+  ExpectError((TypedKernel<V1, V1, double>::From(kernel_).status()), kInvalidArgument,
+              start +
+                  "parameter #3 is declared as 'a: float32' and the TypedKernel has 'a: float64' there; make the C++ "
+                  "type agree");
   ExpectError((TypedKernel<ArrayView<const float, 1>, V1, float>::From(kernel_).status()), kInvalidArgument,
               "parameter #1 is declared as 'y: float32[:]' and the TypedKernel has 'y: const float32[:]'");
   ExpectError((TypedKernel<ArrayView<float, 2>, V1, float>::From(kernel_).status()), kInvalidArgument,

@@ -52,6 +52,13 @@ class RecordTest(unittest.TestCase):
         self.assertEqual(failures, ["typed 0: 2 heap allocations a launch; a launch makes none",
                                     "typed 0: 1 atomic read-modify-writes a launch; a launch makes none"])
 
+    def test_loaded_kernels_cost_nothing(self):
+        alone = [row(), row("bound", "3x1d", 29)]
+        self.assertEqual(launch_record.compare_loaded(alone, [row("bound", "3x1d", 29)], 100000), [])
+        self.assertEqual(launch_record.compare_loaded(alone, [row("bound", "3x1d", 29.5)], 100000),
+                         ["bound 3x1d: 29.5 instructions with 100,000 kernels loaded, 29 without; "
+                          "what is loaded costs a launch nothing"])
+
     def test_atomics_that_cannot_be_told_pass(self):
         self.assertEqual(self.compare([row(atomics=None)], {("typed", "0"): 30}), ([], []))
 
@@ -85,6 +92,12 @@ class CountTest(unittest.TestCase):
             atomics = {path: r["atomics"] for path, r in rows.items()}
             self.assertEqual((atomics["bare"], atomics["typed"], atomics["atomic"], atomics["exchange"]), (0, 0, 1, 1))
             self.assertGreaterEqual(atomics["locked"], 1)
+
+    def test_counts_with_kernels_loaded(self):
+        alone = launch_counts.count(self.build)
+        failures = launch_record.compare_loaded(alone, launch_counts.count(self.build, loaded=7), 7)
+        self.assertEqual(len(failures), 1)
+        self.assertRegex(failures[0], "^typed 0: .* instructions with 7 kernels loaded")
 
     def test_says_what_is_missing(self):
         with self.assertRaisesRegex(launch_counts.NotHere, "build the target launch_count"):

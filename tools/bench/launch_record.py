@@ -36,6 +36,14 @@ def render(compiler, rows):
     return HEAD + f"compiler {compiler}\n" + "\n".join(lines) + "\n"
 
 
+def compare_loaded(rows, with_more, loaded):
+    """Failures: rows that cost anything else `with_more`, so many other kernels loaded, than without."""
+    alone = {(row["path"], row["case"]): row["instructions"] for row in rows}
+    return [f"{row['path']} {row['case']}: {row['instructions']:g} instructions with {loaded:,} kernels loaded, "
+            f"{alone[row['path'], row['case']]:g} without; what is loaded costs a launch nothing"
+            for row in with_more if row["instructions"] != alone[row["path"], row["case"]]]
+
+
 def compare(record, rows):
     """(failures, notes), each a line, of counted rows against their record."""
     failures, notes = [], []
