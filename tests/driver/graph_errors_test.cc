@@ -326,6 +326,41 @@ TEST(UpdateReasonTest, EachIsTold) {
   }
 }
 
+TEST(UpdateReasonTest, EachKindOfNodeIsTold) {
+  static CUgraphNodeType kind;
+  static const CUgraphNode node = reinterpret_cast<CUgraphNode>(0x40de);
+  static DriverApi api = RecordingDriver();
+  api.GraphGetNodes = [](CUgraph, CUgraphNode* nodes, size_t* count) {
+    if (nodes != nullptr) *nodes = node;
+    *count = 1;
+    return CUDA_SUCCESS;
+  };
+  api.GraphNodeGetType = [](CUgraphNode, CUgraphNodeType* type) {
+    *type = kind;
+    return CUDA_SUCCESS;
+  };
+  api.GraphExecUpdate = [](CUgraphExec, CUgraph, CUgraphExecUpdateResultInfo* info) {
+    *info = {CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED, node, nullptr};
+    return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
+  };
+  const Device device = Device::Open(api).value();
+  const Stream stream = device.CreateStream().value();
+  const Graph graph = Graph::Capture(stream, &Nothing).value();
+  GraphExec exec = graph.Instantiate().value();
+  const std::pair<CUgraphNodeType, std::string> rows[] = {
+      {CU_GRAPH_NODE_TYPE_KERNEL, "a kernel"},     {CU_GRAPH_NODE_TYPE_MEMCPY, "a copy"},
+      {CU_GRAPH_NODE_TYPE_MEMSET, "a memset"},     {CU_GRAPH_NODE_TYPE_HOST, "a host function"},
+      {CU_GRAPH_NODE_TYPE_EMPTY, "an empty node"}, {static_cast<CUgraphNodeType>(99), "of another kind"},
+  };
+  for (const auto& [type, text] : rows) {
+    kind = type;
+    EXPECT_EQ(exec.Update(graph),
+              absl::InvalidArgumentError("GraphExec::Update: node 1 of 1 (" + text +
+                                         ") of the new graph cannot be taken over: the node was of another type; "
+                                         "instantiate the new graph instead"));
+  }
+}
+
 // ---- Calls that fail.
 
 // Everything that a program does with graphs, stopping at the first error.

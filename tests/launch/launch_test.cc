@@ -355,7 +355,7 @@ TEST_F(LaunchTest, TypedWidensExactly) {
 TEST_F(LaunchTest, TypedSignaturesMustAgree) {
   const std::string start = "kernel 'saxpy' (y: float32[:], x: const float32[:], a: float32): ";
   ExpectError((TypedKernel<V1, V1>::From(kernel_).status()), kInvalidArgument,
-              start + "a TypedKernel of 2 parameters was asked for, and it has 3");
+              start + "a TypedKernel of 2 parameters was asked for, and it has 3; give one type a parameter");
   ExpectError((TypedKernel<V1, V1, double>::From(kernel_).status()), kInvalidArgument,
               start +
                   "parameter #3 is declared as 'a: float32' and the TypedKernel has 'a: float64' there; make the C++ "
