@@ -30,7 +30,8 @@ def find_program(build):
 
 def count(build, path=None, case=None, atomics=False, loaded=0):
     """Rows {path, case, instructions, allocations[, atomics]} a launch, in the program's order, `bare` before its
-    forms, with so many other kernels `loaded`. `atomics` is None where it cannot be told (no objdump, or not x86-64)."""
+    forms; with so many other kernels loaded. `atomics` is None where it cannot be told (no objdump, or not x86-64).
+    """
     program = find_program(build)
     arguments = ["--loaded", str(loaded)] if loaded else []
     if path is not None and path != "bare":

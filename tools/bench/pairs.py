@@ -19,10 +19,10 @@ def quartiles(values):
 
 
 def interval95(values):
-    """The narrowest interval between the k-th value from either end that holds the true median with 95% probability
-    or more, whatever the distribution: the sign test's. None of fewer than 6 values, whose whole range does not."""
+    """From the k-th smallest value to the k-th largest, for the largest k for which that holds the true median with
+    95% probability whatever the distribution: the sign test's interval. None of fewer than 6 values: there is no k."""
     n = len(values)
-    outside = 0  # Probability, times 2**n, that fewer than k values lie on the one side or on the other.
+    outside = 0  # Probability, times 2**n, that fewer than k values lie below the true median, or above it.
     k = 0
     while 20 * (outside + 2 * math.comb(n, k)) <= 2 ** n:
         outside += 2 * math.comb(n, k)
