@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <deque>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -35,8 +36,7 @@ struct Slots {
   }
 };
 
-// Of the library that is being started. Never destroyed: a library keeps the addresses, and may write there at any
-// time.
+// Of the library that is being started.
 Slots* slots = nullptr;
 
 int GetModuleFunctionTable(nvtx::Module module, nvtx::FunctionTable* table, unsigned* size) {
@@ -86,7 +86,9 @@ absl::Status StartNvtx(const std::string& library) {
     return absl::InvalidArgumentError(
         absl::StrCat("'", library, "' is no NVTX injection library: it has no function ", nvtx::kInitializeName));
   }
-  slots = new Slots;
+  // Never destroyed: a library keeps the addresses, and may write there at any time.
+  static auto* const all_slots = new std::deque<Slots>;
+  slots = &all_slots->emplace_back();
   if (initialize(&GetExportTable) == 0) {
     return absl::UnavailableError(absl::StrCat("the NVTX library '", library, "' does not start"));
   }
