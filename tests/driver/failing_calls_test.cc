@@ -1,4 +1,5 @@
 // The words for each call of the driver's that fails: what Slipway says in front of the driver's own.
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <ostream>
@@ -30,7 +31,7 @@ struct Handles {
   const Adding add{device};
 };
 
-constexpr int kKey = 0;  // Of the launch that CaptureLaunch notes.
+constexpr uint64_t kKey = 1;  // Of the launch that CaptureLaunch notes.
 
 absl::StatusOr<Graph> CaptureLaunch(const Handles& on) {
   return Graph::Capture(on.stream, [&] {
@@ -39,7 +40,7 @@ absl::StatusOr<Graph> CaptureLaunch(const Handles& on) {
     const CUresult launched = on.device.api().LaunchKernel(node.func, 1, 1, 1, node.blockDimX, 1, 1, 0,
                                                            on.stream.handle(), node.kernelParams, nullptr);
     EXPECT_EQ(launched, CUDA_SUCCESS);
-    return on.stream.capture()->NoteLaunch(on.stream, &kKey);
+    return on.stream.capture()->NoteLaunch(on.stream, kKey);
   });
 }
 
@@ -78,9 +79,9 @@ const FailingCall kFailingCalls[] = {
     {"MemAlloc", "cannot allocate 8 bytes on null device (fault:0)",
      SLIPWAY_ARMED(DeviceMemory::Allocate(on.device, 8).status())},
     {"MemcpyHtoD", "cannot copy from the host to the device",
-     SLIPWAY_ARMED(on.sums.memory().CopyFromHost(&kKey, sizeof(kKey)))},
+     SLIPWAY_ARMED(on.sums.memory().CopyFromHost(kKey, sizeof(kKey)))},
     {"StreamSynchronize", "cannot copy from the host to the device",
-     SLIPWAY_ARMED(on.sums.memory().CopyFromHost(&kKey, sizeof(kKey)))},
+     SLIPWAY_ARMED(on.sums.memory().CopyFromHost(kKey, sizeof(kKey)))},
     {"MemcpyDtoH", "cannot copy from the device to the host",
      [](const Handles& on, const std::function<void()>& arm) {
        int host = 0;
@@ -111,7 +112,7 @@ const FailingCall kFailingCalls[] = {
      SLIPWAY_ARMED(CaptureLaunch(on).value().Instantiate().value().Update(CaptureLaunch(on).value()))},
     {"GraphExecKernelNodeSetParams", "cannot change launch 0 of a bound kernel in a graph",
      SLIPWAY_ARMED(CaptureLaunch(on).value().Instantiate().value().SetKernelNode(
-         &kKey, -1, on.add.Arguments(on.sums, 2).node(), {}))},
+         kKey, -1, on.add.Arguments(on.sums, 2).node(), {}))},
 };
 #undef SLIPWAY_ARMED
 
