@@ -244,6 +244,9 @@ void Arrive(Block& block, Warp& warp, uint32_t lanes, uint32_t at) {
     case Wait::kYield:
       warp.yielded |= lanes;
       return;
+    case Wait::kTurn:
+      warp.ready |= lanes;
+      return;
     case Wait::kBarrier:
     case Wait::kBarrierArrive:
       return ArriveAtBarrier(block, warp, lanes, wait);
@@ -290,7 +293,8 @@ void Note(Block& block, Warp& warp, uint32_t lanes, uint32_t next) {
 uint32_t RunWhole(Block& block, Warp& warp, uint32_t at) {
   for (;;) {
     at = block.wait(at).full(&block.launch, block.shared, block.launch.params, &warp, kAllLanes);
-    if (at >= block.regions.count || !block.wait(at).in_full || warp.parted) return at;
+    if (at >= block.regions.count || !block.wait(at).in_full) return at;
+    if (warp.parted && !RunsInFull(block.wait(at), warp, kAllLanes)) return at;
   }
 }
 

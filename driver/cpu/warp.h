@@ -28,6 +28,7 @@ inline constexpr uint32_t kBarriers = 16;  // Of a block (PTX ISA 9.7.13.1).
 enum class Wait : uint8_t {
   kStart,  // Nothing: the beginning of the kernel.
   kYield,  // Nothing, but others go first: in a loop that waits for what they store.
+  kTurn,   // Nothing: the next turn of a loop, which `full` takes with all lanes together; `some` does not stop here.
   // Of the block. Operands: a barrier number, b threads (0: all), c predicate of a reduction (`mode`).
   kBarrier,
   kBarrierArrive,  // Goes on at once.

@@ -8,6 +8,7 @@
 
 #include "driver/cpu/ptx/message.h"
 #include "driver/cpu/translate/flow.h"
+#include "driver/cpu/translate/uniform.h"
 #include "driver/cpu/translate/waits.h"
 #include "driver/status_macros.h"
 
@@ -119,6 +120,84 @@ std::vector<bool> BranchesThatYield(const Function& function) {
     if (function.body[i].opcode != "bra") continue;
     for (size_t to : SuccessorsOf(function, i)) {
       if (to <= i && WaitsForStore(function, LoopBody(function, to, i))) result[i] = true;
+    }
+  }
+  return result;
+}
+
+// --- Loops that a warp goes through in step
+
+// Whether a register is, turn by turn, what it was before plus the same for all threads.
+bool IsStrided(int r, const std::vector<const Instruction*>& definition, const std::vector<bool>& uniform) {
+  std::set<int> seen;
+  while (seen.insert(r).second) {
+    const Instruction* const source = definition[r];
+    if (source == nullptr || source->guard >= 0) return false;
+    const auto is_uniform = [&](const Operand& operand) {
+      return operand.kind == Operand::Kind::kInteger ||
+             (operand.kind == Operand::Kind::kRegister && uniform[operand.variable]);
+    };
+    const std::vector<Operand>& operands = source->operands;
+    size_t from = 0;
+    if (source->opcode == "mov" && operands.size() == 2) {
+      from = 1;
+    } else if (source->opcode == "add" && operands.size() == 3) {
+      from = is_uniform(operands[2]) ? 1 : is_uniform(operands[1]) ? 2 : 0;
+    }
+    if (from == 0 || operands[from].kind != Operand::Kind::kRegister) return false;
+    r = operands[from].variable;
+  }
+  return true;
+}
+
+// Whether it is better that all lanes of a warp take one turn of a loop together, as a vector, than that each lane
+// takes all of its turns: they read or write memory in it, keep something from turn to turn, such as a sum, and go
+// round it equally often, or as often as an index that grows by the same stride for all of them says.
+bool IsInStep(const Function& function, const std::vector<size_t>& body, size_t branch,
+              const std::vector<bool>& uniform) {
+  const int guard = function.body[branch].guard;
+  if (guard < 0) return false;
+  std::vector<const Instruction*> definition(function.variables.size());
+  std::vector<bool> written(function.variables.size()), carried(function.variables.size());
+  bool has_memory = false, carries = false;
+  for (size_t i : body) {
+    const Instruction& instruction = function.body[i];
+    if (IsWait(instruction) || instruction.opcode == "call" || instruction.opcode == "brx") return false;
+    if (i != branch && instruction.opcode == "bra") {
+      for (size_t to : SuccessorsOf(function, i)) {
+        if (to <= i) return false;  // A loop within it.
+      }
+    }
+    const bool is_access = instruction.opcode == "ld" || instruction.opcode == "st" || instruction.opcode == "atom" ||
+                           instruction.opcode == "red";
+    has_memory |= is_access && !Has(instruction, "param") && !Has(instruction, "local");
+    const Effects effects = EffectsOf(instruction);
+    for (int r : effects.reads) carried[r] = carried[r] || !written[r];
+    for (int r : effects.writes) {
+      carries |= carried[r] && !uniform[r];
+      definition[r] = written[r] ? nullptr : &instruction;
+      written[r] = true;
+    }
+  }
+  const Instruction* const compare = definition[guard];
+  if (!has_memory || !carries || compare == nullptr || compare->opcode != "setp" || compare->operands.size() != 3) {
+    return false;
+  }
+  const auto fits = [&](const Operand& operand) {
+    if (operand.kind != Operand::Kind::kRegister) return operand.kind == Operand::Kind::kInteger;
+    return uniform[operand.variable] || IsStrided(operand.variable, definition, uniform);
+  };
+  return fits(compare->operands[1]) && fits(compare->operands[2]);
+}
+
+// The branches back that close such loops.
+std::vector<bool> BranchesInStep(const Function& kernel) {
+  std::vector<bool> result(kernel.body.size());
+  const std::vector<bool> uniform = UniformRegisters(kernel);
+  for (size_t i = 0; i < kernel.body.size(); ++i) {
+    if (kernel.body[i].opcode != "bra") continue;
+    for (size_t to : SuccessorsOf(kernel, i)) {
+      if (to <= i && IsInStep(kernel, LoopBody(kernel, to, i), i, uniform)) result[i] = true;
     }
   }
   return result;
@@ -278,19 +357,20 @@ class Flattener {
       for (std::string_view target : targets) renamed.push_back(Renamed(copy, target));
     }
     const std::vector<bool> yields = BranchesThatYield(source);
+    const std::vector<bool> in_step = source.is_kernel ? BranchesInStep(source) : std::vector<bool>(yields.size());
     for (size_t i = 0; i <= source.body.size(); ++i) {
       const auto [first, last] = labels.equal_range(i);
       for (auto it = first; it != last; ++it) {
         flat_.function.labels[Renamed(copy, it->second)] = flat_.function.body.size();
       }
       if (i == source.body.size()) break;
-      SLIPWAY_RETURN_IF_ERROR(AppendInstruction(copy, source.body[i], yields[i]));
+      SLIPWAY_RETURN_IF_ERROR(AppendInstruction(copy, source.body[i], yields[i], in_step[i] && !yields[i]));
     }
     open_.pop_back();
     return absl::OkStatus();
   }
 
-  absl::Status AppendInstruction(const Copy& copy, const Instruction& instruction, bool yields) {
+  absl::Status AppendInstruction(const Copy& copy, const Instruction& instruction, bool yields, bool in_step) {
     const int guard = instruction.guard < 0 ? -1 : copy.variables[instruction.guard];
     if (const Function* callee = Callee(instruction, functions_); callee != nullptr && waiting_.contains(callee)) {
       const std::string_view after = Keep("$after" + std::to_string(++copies_));
@@ -304,6 +384,14 @@ class Flattener {
       Emit(instruction, "nanosleep", {"u32"}, {none});
       flat_.function.body.back().guard = guard;
       flat_.function.body.back().guard_negated = instruction.guard_negated;
+    }
+    if (in_step) {  // @p bra LOOP  ->  @!p bra OUT; turn; bra LOOP; OUT:
+      const std::string_view out = Keep("$out" + std::to_string(++copies_));
+      Branch(instruction, guard, !instruction.guard_negated, out);
+      Emit(instruction, kTurn, {}, {});
+      Branch(instruction, -1, false, instruction.operands[0].name);
+      flat_.function.labels[out] = flat_.function.body.size();
+      return absl::OkStatus();
     }
     if (instruction.opcode == "ret" && !copy.end.empty()) {
       Branch(instruction, guard, instruction.guard_negated, copy.end);

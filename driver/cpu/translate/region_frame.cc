@@ -82,12 +82,14 @@ class KernelRegions {
         uniform_(UniformRegisters(kernel)) {}
 
   absl::Status Emit(llvm::Function* run) {
-    stops_.resize(kernel_.body.size());
+    stops_of_full_.resize(kernel_.body.size());
+    stops_of_some_.resize(kernel_.body.size());
     wait_at_.resize(kernel_.body.size());
     for (size_t i = 0; i < kernel_.body.size(); ++i) {
       if (!IsWait(kernel_.body[i])) continue;
       points_.push_back(i);
-      stops_[i] = true;
+      stops_of_full_[i] = true;
+      stops_of_some_[i] = kernel_.body[i].opcode != kTurn;
       wait_at_[i] = points_.size();
     }
     live_ = LiveAcross(kernel_, points_);
@@ -95,12 +97,11 @@ class KernelRegions {
     PlaceLocal();
     std::vector<llvm::Constant*> waits;
     for (size_t w = 0; w <= points_.size(); ++w) {
-      const Region region = Look(w);
+      const Region region = Look(w, stops_of_full_);
       llvm::Function* functions[2] = {};
       WaitForm form;
-      for (bool full : {true, false}) {
-        SLIPWAY_ASSIGN_OR_RETURN(functions[full ? 0 : 1], EmitRegion(w, region, full, &form));
-      }
+      SLIPWAY_ASSIGN_OR_RETURN(functions[0], EmitRegion(w, region, /*full=*/true, &form));
+      SLIPWAY_ASSIGN_OR_RETURN(functions[1], EmitRegion(w, Look(w, stops_of_some_), /*full=*/false, &form));
       waits.push_back(WaitConstant(w, region, w == 0 ? Wait::kStart : form.kind, form, functions));
     }
     EmitRun(waits, run);
@@ -152,10 +153,10 @@ class KernelRegions {
     local_bytes_ = llvm::alignTo(local_bytes_, 16);
   }
 
-  Region Look(size_t w) {
+  Region Look(size_t w, const std::vector<bool>& stops) {
     Region region;
     region.part.start = w == 0 ? 0 : points_[w - 1] + 1;
-    region.part.reached = ReachableFrom(kernel_, region.part.start, stops_);
+    region.part.reached = ReachableFrom(kernel_, region.part.start, stops);
     region.written.resize(kernel_.variables.size());
     std::vector<bool> used(kernel_.variables.size());
     std::set<size_t> leads_to;
@@ -168,12 +169,12 @@ class KernelRegions {
       const ptx::Instruction& instruction = kernel_.body[i];
       const Effects effects = EffectsOf(instruction);
       for (int r : effects.reads) used[r] = true;
-      if (stops_[i]) {
+      if (stops[i]) {
         leads_to.insert(wait_at_[i]);
       } else {
         for (int r : effects.writes) used[r] = region.written[r] = true;
       }
-      const bool falls_off = i + 1 == kernel_.body.size() && (!stops_[i] || instruction.guard >= 0);
+      const bool falls_off = i + 1 == kernel_.body.size() && (!stops[i] || instruction.guard >= 0);
       region.may_end |= falls_off || instruction.opcode == "ret" || instruction.opcode == "exit" ||
                         instruction.opcode == "brx" || instruction.opcode == "call";
     }
@@ -296,7 +297,9 @@ class KernelRegions {
     e.returned = e.exited = ended;
     e.trapped = trapped;
     BodyPart part = region.part;
-    part.at_wait = [&](size_t i) { Stop(e, region, i, next, latch); };
+    part.at_wait = [&](size_t i) {
+      if (full || stops_of_some_[i]) Stop(e, region, i, next, latch);
+    };
     e.part = &part;
     Resume(e, region, *form, results);
     EmitBody(e);
@@ -359,8 +362,9 @@ class KernelRegions {
   }
 
   static bool IsDoneInFull(const WaitForm& form) {
-    return form.is_whole && (form.kind == Wait::kShuffle || form.kind == Wait::kVote || form.kind == Wait::kReduce ||
-                             form.kind == Wait::kWarpBarrier);
+    const bool in_vectors = form.kind == Wait::kShuffle || form.kind == Wait::kVote || form.kind == Wait::kReduce ||
+                            form.kind == Wait::kWarpBarrier;
+    return form.kind == Wait::kTurn || (in_vectors && form.is_whole);
   }
 
   Results EmitOperation(const WaitForm& form) {
@@ -617,9 +621,10 @@ class KernelRegions {
   const uint64_t params_bytes_;
   const std::string& name_;
   Recomputed recomputed_;
-  const std::vector<bool> uniform_;     // By register.
-  std::vector<size_t> points_;          // The instructions that wait; wait w is points_[w - 1].
-  std::vector<bool> stops_;             // By instruction: whether it is one,
+  const std::vector<bool> uniform_;  // By register.
+  std::vector<size_t> points_;       // The instructions that wait; wait w is points_[w - 1].
+  std::vector<bool> stops_of_full_;  // By instruction: whether a region ends there.
+  std::vector<bool> stops_of_some_;
   std::vector<size_t> wait_at_;         // and its number.
   std::vector<std::vector<int>> live_;  // Across points_[i].
   std::vector<uint64_t> slots_;         // Offset in the warp's slots, by register.

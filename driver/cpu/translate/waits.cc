@@ -191,13 +191,19 @@ WaitForm Sleep(Emitter& e) {
   return {};
 }
 
+WaitForm Turn(Emitter&) {
+  WaitForm form;
+  form.kind = Wait::kTurn;
+  return form;
+}
+
 struct Row {
   std::string_view opcode;
   WaitForm (*read)(Emitter&);
 };
-constexpr Row kRows[] = {{"bar", &Barrier}, {"barrier", &Barrier},       {"shfl", &Shuffle},
-                         {"vote", &Vote},   {"match", &Match},           {"redux", &Reduce},
-                         {"elect", &Elect}, {"activemask", &ActiveMask}, {"nanosleep", &Sleep}};
+constexpr Row kRows[] = {{"bar", &Barrier},     {"barrier", &Barrier}, {"shfl", &Shuffle}, {"vote", &Vote},
+                         {"match", &Match},     {"redux", &Reduce},    {"elect", &Elect},  {"activemask", &ActiveMask},
+                         {"nanosleep", &Sleep}, {kTurn, &Turn}};
 
 const Row* Find(std::string_view opcode) {
   const auto* const row =

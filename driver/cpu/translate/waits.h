@@ -7,6 +7,9 @@
 
 namespace slipway::cpu {
 
+// Of an instruction that flattening puts where a warp goes round a loop in step: all lanes take their turns together.
+inline constexpr std::string_view kTurn = "slipway.turn";
+
 // Whether it is one, by its name.
 bool IsWait(const ptx::Instruction& instruction);
 
