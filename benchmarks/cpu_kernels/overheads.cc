@@ -8,10 +8,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <string_view>
 
 #include "absl/strings/str_cat.h"
 #include "benchmarks/cpu_kernels/kernel.h"
-#include "benchmarks/saxpy_ptx.h"
+#include "benchmarks/cpu_kernels/kernels_ptx.h"
 #include "slipway/memory.h"
 
 namespace slipway::cpu_kernels {
@@ -45,39 +46,38 @@ double EmptyLaunch(Bench& bench, int repeat) {
   });
 }
 
-// A kernel that is running, on another thread than this: one thread of it computes for about 200 microseconds. It is
-// large enough that a thread is woken for it.
-class Occupied {
- public:
-  explicit Occupied(Bench& bench)
-      : bench_(bench),
-        busy_(Find<int, unsigned*>(bench.module, "busy")),
-        word_(Must(DeviceMemory::Allocate(bench.device, sizeof(unsigned)))) {}
+constexpr LaunchConfig kLarge{.grid = {9}, .block = {1024}};  // So large that a thread is woken for it.
 
-  void Launch() const {
-    constexpr LaunchConfig kLarge{.grid = {64}, .block = {1024}};
-    constexpr int kRounds = 150'000;
-    Must(busy_(bench_.stream, kLarge, kRounds, word_.address()));
-  }
-
- private:
-  Bench& bench_;
-  TypedKernel<int, unsigned*> busy_;
-  DeviceMemory word_;
-};
-
-void Sleep(int microseconds) {
+void Pause(int microseconds) {
   const Clock::time_point start = Clock::now();
   while (Nanoseconds(start) < microseconds * 1e3) sched_yield();
 }
 
+// Behind a kernel that another thread is running: one of its threads computes for about 200 microseconds.
 double LaunchWhileAwake(Bench& bench, int repeat) {
-  const Occupied occupied(bench);
+  constexpr int kRounds = 100'000, kBursts = 8, kLaunches = 8;
   const auto empty = Find<>(bench.module, "empty");
-  constexpr int kLaunches = 64;
-  return MedianOf(10 * repeat, [&] {
-    occupied.Launch();
-    Sleep(50);
+  const auto busy = Find<int, unsigned*>(bench.module, "busy");
+  const DeviceMemory word = Must(DeviceMemory::Allocate(bench.device, sizeof(unsigned)));
+  std::vector<double> samples;
+  for (int i = 0; i < 10 * repeat; ++i) {
+    Must(busy(bench.stream, kLarge, kRounds, word.address()));
+    Pause(50);
+    for (int burst = 0; burst < kBursts; ++burst) {
+      const Clock::time_point start = Clock::now();
+      for (int k = 0; k < kLaunches; ++k) Must(empty(bench.stream, kOneThread));
+      samples.push_back(Nanoseconds(start) / kLaunches);
+    }
+    Must(bench.stream.Synchronize());
+  }
+  return Median(std::move(samples));
+}
+
+// As the launches before it have been done, a worker has gone to sleep again, and each 16th wakes it.
+double LaunchInBurst(Bench& bench, int repeat) {
+  const auto empty = Find<>(bench.module, "empty");
+  constexpr int kLaunches = 1000;
+  return MedianOf(repeat, [&] {
     const Clock::time_point start = Clock::now();
     for (int i = 0; i < kLaunches; ++i) Must(empty(bench.stream, kOneThread));
     const double time = Nanoseconds(start) / kLaunches;
@@ -87,11 +87,11 @@ double LaunchWhileAwake(Bench& bench, int repeat) {
 }
 
 double LaunchThatWakes(Bench& bench, int repeat) {
-  const Occupied occupied(bench);
+  const auto empty = Find<>(bench.module, "empty");
   return MedianOf(10 * repeat, [&] {
-    Sleep(200);  // So that all are asleep again.
+    Pause(200);  // So that all are asleep again.
     const Clock::time_point start = Clock::now();
-    occupied.Launch();
+    Must(empty(bench.stream, kLarge));
     const double time = Nanoseconds(start);
     Must(bench.stream.Synchronize());
     return time;
@@ -178,8 +178,13 @@ double Median(std::vector<double> values) {
 }
 
 double TimeLoad(const Device& device) {
+  // Saxpy alone.
+  const std::string_view all = kPtx;
+  const size_t begin = all.find(".visible .entry saxpy("), end = all.find("\n}\n", begin);
+  const std::string ptx =
+      absl::StrCat(".version 9.0\n.target sm_75\n.address_size 64\n", std::string(all.substr(begin, end + 3 - begin)));
   const Clock::time_point start = Clock::now();
-  const Module module = Must(Module::LoadPtx(device, kContiguous));
+  const Module module = Must(Module::LoadPtx(device, ptx));
   return Nanoseconds(start) * 1e-6;
 }
 
@@ -188,6 +193,7 @@ const std::vector<Overhead>& Overheads() {
       {"empty launch and synchronize, one block", EmptyLaunch, "ns"},
       {"launch while a worker is awake", LaunchWhileAwake, "ns"},
       {"launch that wakes a worker", LaunchThatWakes, "ns"},
+      {"launch, one of 1,000 in a burst", LaunchInBurst, "ns"},
       {"barrier, 32 threads, for each", StructuredBarrier<32>, "ns"},
       {"barrier, 256 threads, for each", StructuredBarrier<256>, "ns"},
       {"barrier, 1024 threads, for each", StructuredBarrier<1024>, "ns"},
