@@ -8,8 +8,8 @@
 // oracle in wider precision before it is timed. A ratio is the median over the samples of device / native; beside it
 // stands the ratio of the least times, which tells more where other programs take the cores now and then.
 //
-// Small sizes are of about 8192 elements; from the device's time an empty launch is subtracted, from the loops' an
-// empty round of the threads, or nothing where one thread is quicker than all, which then stands beside the device.
+// Small sizes are of about 8192 elements. From the device's time an empty launch is subtracted, from the loops' an
+// empty round of the threads; of the loops the better of all threads and one alone counts.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -39,10 +39,13 @@ using slipway::cpu_kernels::Must;
 using slipway::cpu_kernels::Overhead;
 using slipway::cpu_kernels::Overheads;
 using slipway::cpu_kernels::Prepared;
+using slipway::cpu_kernels::Samples;
 using slipway::cpu_kernels::TimeLoad;
 
 constexpr int64_t kLarge = 10'000'000, kSmall = 8192;
-constexpr double kSampleSeconds = 0.003;  // A sample is as many rounds as take about this long.
+// A sample is as many rounds as take about this long: short, so that other programs spoil few of them.
+constexpr double kSampleSeconds = 0.0005;
+constexpr int kSmallSamples = 7;  // So many times as many of a small size.
 
 struct Options {
   std::string filter;
@@ -71,8 +74,10 @@ double Time(int rounds, const std::function<void()>& run) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / rounds;
 }
 
+double Least(const std::vector<double>& values) { return *std::min_element(values.begin(), values.end()); }
+
 int RoundsFor(const std::function<void()>& run) {
-  const double once = std::min({Time(1, run), Time(1, run), Time(1, run)});
+  const double once = Least(Samples(3, [&] { return Time(1, run); }));
   return static_cast<int>(std::clamp(kSampleSeconds / once, 1.0, 1000.0));
 }
 
@@ -100,37 +105,36 @@ Row Measure(Bench& bench, const Case& one, int64_t n, const Options& options) {
   bench.workers.Wake();
   Check(one, prepared, "native", prepared.native);
   Check(one, prepared, "native, one thread", prepared.native_alone);
+  const bool small = n <= kSmall;
+  const int samples = options.repeat * (small ? kSmallSamples : 1);
   const int native_rounds = RoundsFor(prepared.native);
-  // Small loops may be done before another thread has begun.
-  bool alone = false;
-  if (n <= kSmall) {
-    std::vector<double> all, single;
-    for (int i = 0; i < options.repeat; ++i) {
-      all.push_back(Time(native_rounds, prepared.native) - Time(native_rounds, dispatch_nothing));
-      single.push_back(Time(native_rounds, prepared.native_alone));
-    }
-    alone = Median(single) < Median(all);
-  }
   bench.workers.LetSleep();
   Check(one, prepared, "device", run);
   const int device_rounds = RoundsFor(run);
-  std::vector<double> native, device, ratios;
-  for (int i = 0; i < options.repeat; ++i) {
+  std::vector<double> native, alone, dispatch, device, launch;
+  for (int i = 0; i < samples; ++i) {
     bench.workers.Wake();
     dispatch_nothing();
-    double native_time = Time(native_rounds, alone ? prepared.native_alone : prepared.native);
-    if (n <= kSmall && !alone) native_time -= Time(native_rounds, dispatch_nothing);
+    native.push_back(Time(native_rounds, prepared.native));
+    if (small) {
+      dispatch.push_back(Time(native_rounds, dispatch_nothing));
+      alone.push_back(Time(native_rounds, prepared.native_alone));
+    }
     bench.workers.LetSleep();
     run();  // Wakes the device's threads.
-    double device_time = Time(device_rounds, run);
-    if (n <= kSmall) device_time -= Time(1000, run_empty);
-    native.push_back(native_time);
-    device.push_back(device_time);
-    ratios.push_back(device_time / native_time);
+    device.push_back(Time(device_rounds, run));
+    if (small) launch.push_back(Time(device_rounds, run_empty));
   }
-  const double least_ratio =
-      *std::min_element(device.begin(), device.end()) / *std::min_element(native.begin(), native.end());
-  return {one.name, prepared.size, Median(native), Median(device), Median(ratios), least_ratio};
+  if (small) {  // Without what has no part in the work itself.
+    const double dispatched = Least(dispatch), launched = Least(launch);
+    for (int i = 0; i < samples; ++i) {
+      native[i] = std::min(native[i] - dispatched, alone[i]);
+      device[i] -= launched;
+    }
+  }
+  std::vector<double> ratios;
+  for (int i = 0; i < samples; ++i) ratios.push_back(device[i] / native[i]);
+  return {one.name, prepared.size, Median(native), Median(device), Median(ratios), Least(device) / Least(native)};
 }
 
 double GeometricMean(const std::vector<Row>& rows, double Row::*ratio) {

@@ -24,12 +24,7 @@ double Nanoseconds(Clock::time_point since) {
   return std::chrono::duration<double, std::nano>(Clock::now() - since).count();
 }
 
-template <class Sample>
-double MedianOf(int repeat, const Sample& sample) {
-  std::vector<double> samples;
-  for (int i = 0; i < repeat; ++i) samples.push_back(sample());
-  return Median(std::move(samples));
-}
+double MedianOf(int repeat, const std::function<double()>& sample) { return Median(Samples(repeat, sample)); }
 
 constexpr LaunchConfig kOneThread{.grid = {1}, .block = {1}};
 
@@ -175,6 +170,12 @@ double Growth(Bench& bench, int repeat) {
 double Median(std::vector<double> values) {
   std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
   return values[values.size() / 2];
+}
+
+std::vector<double> Samples(int count, const std::function<double()>& sample) {
+  std::vector<double> samples;
+  for (int i = 0; i < count; ++i) samples.push_back(sample());
+  return samples;
 }
 
 double TimeLoad(const Device& device) {

@@ -2,6 +2,7 @@
 #ifndef SLIPWAY_BENCHMARKS_CPU_KERNELS_OVERHEADS_H_
 #define SLIPWAY_BENCHMARKS_CPU_KERNELS_OVERHEADS_H_
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,7 @@ const std::vector<Overhead>& Overheads();
 double TimeLoad(const Device& device);
 
 double Median(std::vector<double> values);
+std::vector<double> Samples(int count, const std::function<double()>& sample);
 
 }  // namespace slipway::cpu_kernels
 
