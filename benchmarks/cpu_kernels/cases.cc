@@ -22,8 +22,12 @@ uint32_t BlocksFor(int64_t n, uint32_t per_block = kBlock) {
 }
 
 LaunchConfig Line(int64_t n) { return {.grid = {BlocksFor(n)}, .block = {kBlock}}; }
-// For kernels with a loop over the grid's stride: no more blocks than keep a device busy.
-LaunchConfig Striding(int64_t n) { return {.grid = {std::min(BlocksFor(n), 1024U)}, .block = {kBlock}}; }
+// For kernels with a loop over the grid's stride: no more blocks than keep the device busy, 32 a multiprocessor (M.
+// Harris, CUDA Pro Tip: Write Flexible Kernels with Grid-Stride Loops, 2013).
+LaunchConfig Striding(const Bench& bench, int64_t n) {
+  const auto most = static_cast<uint32_t>(32 * bench.device.properties().multiprocessors);
+  return {.grid = {std::min(BlocksFor(n), most)}, .block = {kBlock}};
+}
 
 // Device memory, written and read in place.
 template <class T>
@@ -131,7 +135,9 @@ Prepared Dot(Bench& bench, int64_t size) {
   };
   prepared.native_alone = [=] { *result += native::Dot(0, n, x, y); };
   const auto kernel = Find<int, const float*, const float*, float*>(bench.module, "dot");
-  prepared.launch = [=, &bench] { Must(kernel(bench.stream, Striding(n), n, x.begin(), y.begin(), result.begin())); };
+  prepared.launch = [=, &bench] {
+    Must(kernel(bench.stream, Striding(bench, n), n, x.begin(), y.begin(), result.begin()));
+  };
   prepared.reset = [=] { result.Clear(); };
   prepared.check = [=] {
     double sum = 0;
@@ -185,7 +191,7 @@ Prepared Histogram(Bench& bench, int64_t size) {
   };
   prepared.native_alone = [=] { native::Histogram(0, n, values, counts); };
   const auto kernel = Find<int, const uint8_t*, unsigned*>(bench.module, "histogram");
-  prepared.launch = [=, &bench] { Must(kernel(bench.stream, Striding(n), n, values.begin(), counts.begin())); };
+  prepared.launch = [=, &bench] { Must(kernel(bench.stream, Striding(bench, n), n, values.begin(), counts.begin())); };
   prepared.reset = [=] { counts.Clear(); };
   prepared.check = [=] {
     std::vector<uint64_t> wanted(256);
