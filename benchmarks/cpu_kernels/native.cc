@@ -31,7 +31,7 @@ void Histogram(int begin, int end, const uint8_t* values, unsigned* counts) {
 
 void MatrixProduct(int begin, int end, int n, const float* a, const float* b, float* c) {
   for (int i = begin; i < end; ++i) {
-    std::fill(c + i * n, c + (i + 1) * n, 0.0F);
+    std::fill(c + int64_t{i} * n, c + int64_t{i + 1} * n, 0.0F);
     for (int k = 0; k < n; ++k) {
       for (int j = 0; j < n; ++j) c[i * n + j] += a[i * n + k] * b[k * n + j];
     }
