@@ -79,9 +79,9 @@ const FailingCall kFailingCalls[] = {
     {"MemAlloc", "cannot allocate 8 bytes on null device (fault:0)",
      SLIPWAY_ARMED(DeviceMemory::Allocate(on.device, 8).status())},
     {"MemcpyHtoD", "cannot copy from the host to the device",
-     SLIPWAY_ARMED(on.sums.memory().CopyFromHost(&on, sizeof(kKey)))},
+     SLIPWAY_ARMED(on.sums.memory().CopyFromHost(&kKey, sizeof(kKey)))},
     {"StreamSynchronize", "cannot copy from the host to the device",
-     SLIPWAY_ARMED(on.sums.memory().CopyFromHost(kKey, sizeof(kKey)))},
+     SLIPWAY_ARMED(on.sums.memory().CopyFromHost(&kKey, sizeof(kKey)))},
     {"MemcpyDtoH", "cannot copy from the device to the host",
      [](const Handles& on, const std::function<void()>& arm) {
        int host = 0;
