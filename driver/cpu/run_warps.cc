@@ -84,12 +84,23 @@ uint32_t Count(uint32_t lanes) {
 }
 uint32_t First(uint32_t lanes) { return static_cast<uint32_t>(std::countr_zero(lanes)); }
 
+// The lanes whose entry is `value`; four at a time, as every x86-64 can.
+uint32_t LanesWith(const uint32_t (&entries)[kLanes], uint32_t value) {
+  using Four __attribute__((vector_size(16))) = uint32_t;
+  Four bits = {1, 2, 4, 8};
+  Four found = {};
+  for (uint32_t lane = 0; lane < kLanes; lane += 4) {
+    Four four;
+    std::memcpy(&four, &entries[lane], sizeof(four));
+    found |= (four == value) & bits;
+    bits <<= 4;
+  }
+  return found[0] | found[1] | found[2] | found[3];
+}
+
 // Those of `lanes` whose entry is that of the first of them.
 uint32_t SameAsFirst(const uint32_t (&entries)[kLanes], uint32_t lanes) {
-  const uint32_t value = entries[First(lanes)];
-  uint32_t differ = 0;
-  for (uint32_t lane = 0; lane < kLanes; ++lane) differ |= static_cast<uint32_t>(entries[lane] != value) << lane;
-  return lanes & ~differ;
+  return lanes & LanesWith(entries, entries[First(lanes)]);
 }
 
 // --- Barriers of the block
@@ -212,10 +223,12 @@ void PerformComplete(Block& block, Warp& warp) {
     const CpuWait& wait = block.wait(warp.at[first]);
     const uint32_t mask = MaskOf(wait, warp, first);
     uint32_t here = 0;
-    for (uint32_t others = left; others != 0; others &= others - 1) {
-      const uint32_t lane = First(others);
-      const CpuWait& other = block.wait(warp.at[lane]);
-      here |= static_cast<uint32_t>(SameOperation(wait, other) && MaskOf(other, warp, lane) == mask) << lane;
+    for (uint32_t others = left; others != 0;) {
+      const uint32_t same = SameAsFirst(warp.at, others);
+      const CpuWait& other = block.wait(warp.at[First(others)]);
+      others &= ~same;
+      if (!SameOperation(wait, other)) continue;
+      here |= other.is_whole ? (mask == kAllLanes ? same : 0) : same & LanesWith(warp.mask, mask);
     }
     left &= ~here;
     if (wait.converged || (mask & warp.alive & ~here) != 0) continue;
@@ -260,8 +273,6 @@ void Arrive(Block& block, Warp& warp, uint32_t lanes, uint32_t at) {
 void Note(Block& block, Warp& warp, uint32_t lanes, uint32_t next) {
   if (next == kSeeLanes && SameAsFirst(warp.at, lanes) == lanes) {
     next = warp.at[First(lanes)];
-  } else if (next != kSeeLanes && lanes != warp.alive) {
-    for (uint32_t left = lanes; left != 0; left &= left - 1) warp.at[First(left)] = next;
   }
   if (next == kEnded) {
     End(block, warp, lanes);
@@ -305,11 +316,13 @@ void RunWarp(Block& block, Warp& warp) {
       uint32_t lanes = warp.ready, at = warp.together;
       if (at == kSeeLanes) {  // Those that are furthest behind go first, so that the others wait for them.
         at = UINT32_MAX;
-        for (uint32_t left = warp.ready; left != 0; left &= left - 1) at = std::min(at, warp.at[First(left)]);
-        lanes = 0;
-        for (uint32_t left = warp.ready; left != 0; left &= left - 1) {
-          const uint32_t lane = First(left);
-          lanes |= static_cast<uint32_t>(warp.at[lane] == at) << lane;
+        for (uint32_t left = warp.ready; left != 0;) {
+          const uint32_t same = SameAsFirst(warp.at, left);
+          if (warp.at[First(left)] < at) {
+            at = warp.at[First(left)];
+            lanes = same;
+          }
+          left &= ~same;
         }
       }
       if (lanes != warp.alive && warp.together != kSeeLanes) {

@@ -251,7 +251,8 @@ class KernelRegions {
     Value* const local = local_.empty() ? nullptr : LoadConstant(warp_, offsetof(Warp, local), ptr);
     e.carry = e.EntryAlloca(b_.getInt1Ty(), 0);
     const bool several = region.leads_to.size() + (region.may_end ? 1 : 0) != 1;
-    Value* const next = several ? e.EntryAlloca(b_.getInt32Ty(), 0) : nullptr;
+    // Of some lanes each says where it stands, for those of the warp that do not take part.
+    Value* const next = several || !full ? e.EntryAlloca(b_.getInt32Ty(), 0) : nullptr;
 
     // The loop over lanes, and what all of them share before it.
     llvm::BasicBlock* const before = b_.GetInsertBlock();
@@ -306,12 +307,12 @@ class KernelRegions {
     SLIPWAY_RETURN_IF_ERROR(e.status());
 
     b_.SetInsertPoint(ended);
-    if (several) b_.CreateStore(b_.getInt32(kEnded), next);
+    if (next != nullptr) b_.CreateStore(b_.getInt32(kEnded), next);
     b_.CreateBr(latch);
     b_.SetInsertPoint(trapped);
     b_.CreateRet(b_.getInt32(kTrapped));
     b_.SetInsertPoint(latch);
-    if (several) StoreEntry(e, offsetof(Warp, at), sizeof(uint32_t), b_.CreateLoad(b_.getInt32Ty(), next));
+    if (next != nullptr) StoreEntry(e, offsetof(Warp, at), sizeof(uint32_t), b_.CreateLoad(b_.getInt32Ty(), next));
     Value* const following = full ? b_.CreateAdd(index, b_.getInt32(1), "", true, true)
                                   : b_.CreateAnd(index, b_.CreateSub(index, b_.getInt32(1)));
     index->addIncoming(following, latch);
