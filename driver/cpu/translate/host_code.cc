@@ -1,7 +1,5 @@
 #include "driver/cpu/translate/host_code.h"
 
-#include <mutex>
-
 #include "driver/cpu/translate/frame.h"
 #include "driver/cpu/translate/instruction_functions.h"
 #include "driver/cpu/translate/interchange_loops.h"
@@ -36,17 +34,24 @@ absl::Status Bug(std::string_view what, const std::string& detail) {
 
 absl::Status Bug(std::string_view what, llvm::Error error) { return Bug(what, llvm::toString(std::move(error))); }
 
-absl::StatusOr<std::unique_ptr<llvm::TargetMachine>> MakeTargetMachine() {
-  static std::once_flag once;
-  std::call_once(once, [] {
+// What LLVM finds out about the host, once: asking the processor takes longer than translating a small kernel's PTX.
+absl::StatusOr<llvm::orc::JITTargetMachineBuilder> Host() {
+  static const auto* const host = [] {
     llvm::InitializeNativeTarget();
     llvm::InitializeNativeTargetAsmPrinter();
     llvm::InitializeNativeTargetAsmParser();
-  });
-  llvm::Expected<llvm::orc::JITTargetMachineBuilder> builder = llvm::orc::JITTargetMachineBuilder::detectHost();
-  if (!builder) return Bug("LLVM does not know this host", builder.takeError());
-  builder->setCodeGenOptLevel(llvm::CodeGenOptLevel::Default);
-  llvm::Expected<std::unique_ptr<llvm::TargetMachine>> machine = builder->createTargetMachine();
+    using Found = absl::StatusOr<llvm::orc::JITTargetMachineBuilder>;
+    llvm::Expected<llvm::orc::JITTargetMachineBuilder> builder = llvm::orc::JITTargetMachineBuilder::detectHost();
+    if (!builder) return new Found(Bug("LLVM does not know this host", builder.takeError()));
+    builder->setCodeGenOptLevel(llvm::CodeGenOptLevel::Default);
+    return new Found(*std::move(builder));
+  }();
+  return *host;
+}
+
+absl::StatusOr<std::unique_ptr<llvm::TargetMachine>> MakeTargetMachine() {
+  SLIPWAY_ASSIGN_OR_RETURN(llvm::orc::JITTargetMachineBuilder builder, Host());
+  llvm::Expected<std::unique_ptr<llvm::TargetMachine>> machine = builder.createTargetMachine();
   if (!machine) return Bug("LLVM has no target machine for this host", machine.takeError());
   return std::move(*machine);
 }
@@ -81,6 +86,9 @@ void Optimize(llvm::Module& module, llvm::TargetMachine& machine) {
   llvm::PipelineTuningOptions tuning;
   tuning.LoopVectorization = true;
   tuning.LoopInterleaving = true;
+  // Compilers of PTX have unrolled what is worth it; here it is remainders of vectorised loops that would be, at a
+  // fifth of the time that a small kernel takes to load.
+  tuning.LoopUnrolling = false;
   // LLVM 22's is not to be trusted: of four bytes of a word that are zero-extended, the highest needs no mask after its
   // shift, and the vector that it makes of them masks another with poison (its "copyable elements"; dp4a.u32.s32 in
   // tests/data/ptx-vectors). Threads are vectorized by the loop over them, which is where the speed comes from.
@@ -169,11 +177,13 @@ absl::StatusOr<std::unique_ptr<HostCode>> HostCode::Compile(llvm::Module& module
   }
   emit.run(module);
 
+  SLIPWAY_ASSIGN_OR_RETURN(llvm::orc::JITTargetMachineBuilder host, Host());
   std::unique_ptr<HostCode> code(new HostCode);
   auto* const sections = &code->sections_;
   llvm::Expected<std::unique_ptr<llvm::orc::LLJIT>> jit =
       llvm::orc::LLJITBuilder()
           .setNumCompileThreads(0)
+          .setJITTargetMachineBuilder(host)
           .setObjectLinkingLayerCreator([sections](llvm::orc::ExecutionSession& session)
                                             -> llvm::Expected<std::unique_ptr<llvm::orc::ObjectLayer>> {
             return std::make_unique<llvm::orc::RTDyldObjectLinkingLayer>(
