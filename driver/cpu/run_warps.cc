@@ -175,17 +175,20 @@ void End(Block& block, Warp& warp, uint32_t lanes) {
 
 // --- Operations of a warp
 
-// Whether the region behind a wait runs as a whole for these lanes.
-inline bool RunsInFull(const CpuWait& wait, Warp& warp, uint32_t lanes) {
-  if (lanes != kAllLanes || !warp.is_row) return false;
-  if (!warp.parted) return true;
+// What runs the region behind a wait for these lanes as a whole; null if nothing does.
+inline CpuRegion WholeRegion(const CpuWait& wait, Warp& warp, uint32_t lanes) {
+  if (lanes != kAllLanes || warp.width == 0) return nullptr;
+  const bool full = warp.width == kLanes;
+  const CpuRegion region = full ? wait.full : wait.rows;
+  if (!warp.parted) return region;
   // They have been apart: what would be the same in all of them may come from different turns of a loop.
-  for (uint64_t i = 0; i < wait.uniform_count; ++i) {
-    const CpuSlot& slot = wait.uniform[i];
+  const CpuSlots& uniform = wait.uniform[full ? 0 : 1];
+  for (uint64_t i = 0; i < uniform.count; ++i) {
+    const CpuSlot& slot = uniform.slots[i];
     const std::byte* const entries = warp.slots() + slot.offset;
-    if (std::memcmp(entries, entries + slot.bytes, size_t{slot.bytes} * (kLanes - 1)) != 0) return false;
+    if (std::memcmp(entries, entries + slot.bytes, size_t{slot.bytes} * (kLanes - 1)) != 0) return nullptr;
   }
-  return true;
+  return region;
 }
 
 bool SameOperation(const CpuWait& x, const CpuWait& y) {
@@ -201,7 +204,7 @@ void Perform(Warp& warp, uint32_t lanes, const CpuWait& wait) {
 // All lanes that are left stand at one wait.
 void PerformTogether(Block& block, Warp& warp) {
   const CpuWait& wait = block.wait(warp.together);
-  if (wait.in_full && RunsInFull(wait, warp, warp.pending)) {
+  if (wait.in_full && WholeRegion(wait, warp, warp.pending) != nullptr) {
     warp.ready = std::exchange(warp.pending, 0);
     return;
   }
@@ -301,11 +304,12 @@ void Note(Block& block, Warp& warp, uint32_t lanes, uint32_t next) {
 }
 
 // Runs all lanes of a warp from wait to wait, as long as what they wait for is done by the next region itself.
-uint32_t RunWhole(Block& block, Warp& warp, uint32_t at) {
+uint32_t RunWhole(Block& block, Warp& warp, CpuRegion region) {
   for (;;) {
-    at = block.wait(at).full(&block.launch, block.shared, block.launch.params, &warp, kAllLanes);
+    const uint32_t at = region(&block.launch, block.shared, block.launch.params, &warp, kAllLanes);
     if (at >= block.regions.count || !block.wait(at).in_full) return at;
-    if (warp.parted && !RunsInFull(block.wait(at), warp, kAllLanes)) return at;
+    region = WholeRegion(block.wait(at), warp, kAllLanes);
+    if (region == nullptr) return at;
   }
 }
 
@@ -332,8 +336,9 @@ void RunWarp(Block& block, Warp& warp) {
       }
       warp.ready &= ~lanes;
       const CpuWait& wait = block.wait(at);
-      const uint32_t next = RunsInFull(wait, warp, lanes)
-                                ? RunWhole(block, warp, at)
+      const CpuRegion whole = WholeRegion(wait, warp, lanes);
+      const uint32_t next = whole != nullptr
+                                ? RunWhole(block, warp, whole)
                                 : wait.some(&block.launch, block.shared, block.launch.params, &warp, lanes);
       if (next == kTrapped) block.failure = kThreadTrapped;
       if (next != kTrapped) Note(block, warp, lanes, next);
@@ -388,7 +393,9 @@ void SetUp(const uint32_t (&size)[3], std::byte* warps, size_t stride, uint32_t 
       warp.tid[1][lane] = thread / size[0] % size[1];
       warp.tid[2][lane] = thread / size[0] / size[1];
     }
-    warp.is_row = lanes == kLanes && warp.tid[0][0] % kLanes == 0 && warp.tid[0][0] + kLanes <= size[0];
+    if (lanes != kLanes) continue;
+    if (warp.tid[0][0] % kLanes == 0 && warp.tid[0][0] + kLanes <= size[0]) warp.width = kLanes;
+    if (size[0] == 16 || size[0] == 8) warp.width = size[0];
   }
 }
 

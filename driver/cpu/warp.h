@@ -84,6 +84,11 @@ struct CpuSlot {
   uint32_t bytes;   // Of a lane.
 };
 
+struct CpuSlots {
+  uint64_t count;
+  const CpuSlot* slots;
+};
+
 // A wait, and the region behind it. Laid out by translate/region_frame.cc.
 struct CpuWait {
   Wait kind;
@@ -95,10 +100,11 @@ struct CpuWait {
   bool in_full;    // Of warps: `full` does itself what all lanes wait for.
   uint32_t b;      // kShuffle: the operands, or kInLanes.
   uint32_t c;
-  CpuRegion full;  // Takes it that the registers in `uniform` are the same in all lanes.
+  CpuRegion full;
+  CpuRegion rows;  // Null where a kernel never asks for a thread's y.
   CpuRegion some;
-  uint64_t uniform_count;
-  const CpuSlot* uniform;
+  // Registers that `full` and `rows` take to be the same in all lanes.
+  CpuSlots uniform[2];
 };
 
 // A kernel in regions; the first wait is the start.
@@ -134,8 +140,9 @@ struct alignas(64) Warp {
   uint32_t waiting[kBarriers];  // Those that wait at a barrier of the block.
   uint32_t together;            // The wait at which all alive lanes stand, where that is known; else kSeeLanes.
   bool parted;                  // Whether its lanes have not come to all waits together.
-  bool is_row;  // Whether its 32 threads lie next to each other in x, the first at a multiple of 32: then
-                // `full` can run it.
+  // Threads that lie next to each other in x: 32, the first at a multiple of 32, and `full` can run the warp; 8 or 16
+  // in each of its rows, and `rows` can; 0, and neither can.
+  uint32_t width;
 
   std::byte* slots() { return reinterpret_cast<std::byte*>(this + 1); }
 };

@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "driver/cpu/limits.h"
 #include "driver/cpu/translate/control.h"
 #include "driver/cpu/translate/emitter.h"
@@ -58,6 +59,10 @@ class Recomputed {
   std::vector<int> cost_;            // Instructions that compute it.
 };
 
+// Which lanes a function runs a region for; see warp.h.
+enum class Lanes : uint8_t { kFull, kRows, kSome };
+constexpr const char* kLanesNames[] = {"full", "rows", "some"};
+
 // The code between two waits: what it reaches, and what it uses.
 struct Region {
   BodyPart part;
@@ -79,7 +84,9 @@ class KernelRegions {
         params_bytes_(params_bytes),
         name_(name),
         recomputed_(kernel),
-        uniform_(UniformRegisters(kernel)) {}
+        uniform_(UniformRegisters(kernel, /*rows=*/false)),
+        uniform_in_rows_(UniformRegisters(kernel, /*rows=*/true)),
+        has_rows_(UsesRows(kernel)) {}
 
   absl::Status Emit(llvm::Function* run) {
     stops_of_full_.resize(kernel_.body.size());
@@ -98,10 +105,13 @@ class KernelRegions {
     std::vector<llvm::Constant*> waits;
     for (size_t w = 0; w <= points_.size(); ++w) {
       const Region region = Look(w, stops_of_full_);
-      llvm::Function* functions[2] = {};
+      llvm::Function* functions[3] = {};
       WaitForm form;
-      SLIPWAY_ASSIGN_OR_RETURN(functions[0], EmitRegion(w, region, /*full=*/true, &form));
-      SLIPWAY_ASSIGN_OR_RETURN(functions[1], EmitRegion(w, Look(w, stops_of_some_), /*full=*/false, &form));
+      SLIPWAY_ASSIGN_OR_RETURN(functions[0], EmitRegion(w, region, Lanes::kFull, &form));
+      if (has_rows_) {
+        SLIPWAY_ASSIGN_OR_RETURN(functions[1], EmitRegion(w, region, Lanes::kRows, &form));
+      }
+      SLIPWAY_ASSIGN_OR_RETURN(functions[2], EmitRegion(w, Look(w, stops_of_some_), Lanes::kSome, &form));
       waits.push_back(WaitConstant(w, region, w == 0 ? Wait::kStart : form.kind, form, functions));
     }
     EmitRun(waits, run);
@@ -208,14 +218,16 @@ class KernelRegions {
     e.MarkParallel(b_.CreateStore(value, Entry(offset, bytes)));
   }
 
-  absl::StatusOr<llvm::Function*> EmitRegion(size_t w, const Region& region, bool full, WaitForm* form) {
+  absl::StatusOr<llvm::Function*> EmitRegion(size_t w, const Region& region, Lanes lanes, WaitForm* form) {
+    const bool whole = lanes != Lanes::kSome;
     llvm::Type* const ptr = b_.getPtrTy();
-    llvm::Function* const function = llvm::Function::Create(
-        llvm::FunctionType::get(b_.getInt32Ty(), {ptr, ptr, ptr, ptr, b_.getInt32Ty()}, false),
-        llvm::Function::InternalLinkage, name_ + (full ? ".full." : ".some.") + std::to_string(w), *module_.target);
+    llvm::Function* const function =
+        llvm::Function::Create(llvm::FunctionType::get(b_.getInt32Ty(), {ptr, ptr, ptr, ptr, b_.getInt32Ty()}, false),
+                               llvm::Function::InternalLinkage,
+                               absl::StrCat(name_, ".", kLanesNames[static_cast<int>(lanes)], ".", w), *module_.target);
     SetTranslatedAttributes(function);
     function->addFnAttr(llvm::Attribute::NoInline);
-    if (!full) SetSeldomRuns(function);
+    if (!whole) SetSeldomRuns(function);
     function->addParamAttr(0, llvm::Attribute::NoAlias);
     function->addDereferenceableParamAttr(0, sizeof(CpuLaunch));
     SetParamsAttributes(function, kParamsArgument, params_bytes_);
@@ -238,35 +250,18 @@ class KernelRegions {
       e.storage[kernel_.params[i]] =
           b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), function->getArg(kParamsArgument), offsets_[i]);
     }
-    Value* row[3] = {};
-    if (full) {
-      for (int i = 0; i < 3; ++i) {
-        row[i] = LoadConstant(warp_, offsetof(Warp, tid) + sizeof(uint32_t) * kLanes * i, b_.getInt32Ty());
-      }
-      // The first of 32 threads in a row: adding a lane does not wrap.
-      llvm::cast<llvm::LoadInst>(row[0])->setMetadata(
-          llvm::LLVMContext::MD_range,
-          llvm::MDBuilder(context()).createRange(llvm::APInt(32, 0), llvm::APInt(32, kMaxBlock[0] - kLanes + 1)));
-    }
     Value* const local = local_.empty() ? nullptr : LoadConstant(warp_, offsetof(Warp, local), ptr);
     e.carry = e.EntryAlloca(b_.getInt1Ty(), 0);
     const bool several = region.leads_to.size() + (region.may_end ? 1 : 0) != 1;
     // Of some lanes each says where it stands, for those of the warp that do not take part.
-    Value* const next = several || !full ? e.EntryAlloca(b_.getInt32Ty(), 0) : nullptr;
+    Value* const next = several || !whole ? e.EntryAlloca(b_.getInt32Ty(), 0) : nullptr;
 
     // The loop over lanes, and what all of them share before it.
-    llvm::BasicBlock* const before = b_.GetInsertBlock();
-    llvm::BasicBlock* const header = llvm::BasicBlock::Create(context(), "lane", function);
-    llvm::BasicBlock* const latch = llvm::BasicBlock::Create(context(), "lane_end", function);
-    llvm::BasicBlock* const done = llvm::BasicBlock::Create(context(), "lanes_done", function);
     llvm::BasicBlock* const ended = llvm::BasicBlock::Create(context(), "ended", function);
     llvm::BasicBlock* const trapped = llvm::BasicBlock::Create(context(), "trapped", function);
-    b_.SetInsertPoint(header);
-    llvm::PHINode* const index = b_.CreatePHI(b_.getInt32Ty(), 2);  // The lane, or those that are left.
-    index->addIncoming(full ? static_cast<Value*>(b_.getInt32(0)) : function->getArg(4), before);
-    e.body_start = header;
+    LaneLoop loop = OpenLoop(lanes, function);
+    e.body_start = loop.header;
     FindCarriedRegisters(e);
-    b_.SetInsertPoint(before);
     *form = {};
     if (w != 0) {
       e.Begin(kernel_.body[points_[w - 1]]);
@@ -274,22 +269,11 @@ class KernelRegions {
       if (e.failed()) return e.status();
     }
     Results results;
-    if (full) {
+    if (whole) {
       if (IsDoneInFull(*form)) results = EmitOperation(*form);
-      EmitUniform(e, region, first, row, &results);
+      EmitUniform(e, region, UniformFor(lanes), first, &results);
     }
-    b_.CreateBr(header);
-    b_.SetInsertPoint(header);
-    Value* const lane = full ? static_cast<Value*>(index)
-                             : b_.CreateIntrinsic(llvm::Intrinsic::cttz, {b_.getInt32Ty()}, {index, b_.getTrue()});
-    lane_ = b_.CreateZExt(lane, b_.getInt64Ty());
-    thread.lane = lane;
-    thread.linear = b_.CreateAdd(first, lane, "", true, true);
-    for (int i = 0; i < 3; ++i) {
-      thread.thread[i] = !full    ? LoadEntry(e, offsetof(Warp, tid) + sizeof(uint32_t) * kLanes * i, sizeof(uint32_t))
-                         : i == 0 ? b_.CreateAdd(row[0], lane, "", true, true)
-                                  : row[i];
-    }
+    EnterLoop(e, loop, first);
     for (const auto& [variable, offset] : local_) {
       Value* const own =
           b_.CreateInBoundsGEP(b_.getInt8Ty(), local, b_.CreateMul(lane_, b_.getInt64(local_bytes_), "", true, true));
@@ -299,7 +283,7 @@ class KernelRegions {
     e.trapped = trapped;
     BodyPart part = region.part;
     part.at_wait = [&](size_t i) {
-      if (full || stops_of_some_[i]) Stop(e, region, i, next, latch);
+      if (whole || stops_of_some_[i]) Stop(e, region, i, next, loop.latch);
     };
     e.part = &part;
     Resume(e, region, *form, results);
@@ -308,27 +292,125 @@ class KernelRegions {
 
     b_.SetInsertPoint(ended);
     if (next != nullptr) b_.CreateStore(b_.getInt32(kEnded), next);
-    b_.CreateBr(latch);
+    b_.CreateBr(loop.latch);
     b_.SetInsertPoint(trapped);
     b_.CreateRet(b_.getInt32(kTrapped));
-    b_.SetInsertPoint(latch);
+    b_.SetInsertPoint(loop.latch);
     if (next != nullptr) StoreEntry(e, offsetof(Warp, at), sizeof(uint32_t), b_.CreateLoad(b_.getInt32Ty(), next));
-    Value* const following = full ? b_.CreateAdd(index, b_.getInt32(1), "", true, true)
-                                  : b_.CreateAnd(index, b_.CreateSub(index, b_.getInt32(1)));
-    index->addIncoming(following, latch);
-    Value* const more =
-        full ? b_.CreateICmpULT(following, b_.getInt32(kLanes)) : b_.CreateICmpNE(following, b_.getInt32(0));
-    llvm::BranchInst* const branch = b_.CreateCondBr(more, header, done);
-    branch->setMetadata(llvm::LLVMContext::MD_loop,
-                        full ? ThreadLoopMetadata(module_, context(), ThreadAxis::kLanes) : ScalarLoopMetadata());
-    b_.SetInsertPoint(done);
+    CloseLoop(loop);
     if (several) {
-      b_.CreateRet(full ? WhereAllStand() : b_.getInt32(kSeeLanes));
+      b_.CreateRet(whole ? WhereAllStand() : b_.getInt32(kSeeLanes));
     } else {
       b_.CreateRet(b_.getInt32(region.may_end ? kEnded : static_cast<uint32_t>(region.leads_to[0])));
     }
     return function;
   }
+
+  // --- The loop over lanes: one of 32 turns, one for each row of the warp's threads, or one over the lanes that are
+  // given.
+
+  struct LaneLoop {
+    Lanes lanes = Lanes::kSome;
+    llvm::BasicBlock* before = nullptr;
+    llvm::BasicBlock* row = nullptr;  // kRows: the loop around it, over the first lanes of rows.
+    llvm::BasicBlock* header = nullptr;
+    llvm::BasicBlock* latch = nullptr;
+    llvm::PHINode* row_index = nullptr;
+    llvm::PHINode* index = nullptr;  // The lane, its number in the row, or the lanes that are left.
+    Value* width = nullptr;          // Threads of a row.
+  };
+
+  // Leaves the builder before the loop.
+  LaneLoop OpenLoop(Lanes lanes, llvm::Function* function) {
+    LaneLoop loop;
+    loop.lanes = lanes;
+    loop.before = b_.GetInsertBlock();
+    if (lanes == Lanes::kRows) {
+      llvm::LoadInst* const width = LoadConstant(warp_, offsetof(Warp, width), b_.getInt32Ty());
+      width->setMetadata(llvm::LLVMContext::MD_range,
+                         llvm::MDBuilder(context()).createRange(llvm::APInt(32, 1), llvm::APInt(32, kLanes)));
+      loop.width = width;
+      loop.row = llvm::BasicBlock::Create(context(), "row", function);
+      b_.SetInsertPoint(loop.row);
+      loop.row_index = b_.CreatePHI(b_.getInt32Ty(), 2);
+      loop.row_index->addIncoming(b_.getInt32(0), loop.before);
+    }
+    loop.header = llvm::BasicBlock::Create(context(), "lane", function);
+    loop.latch = llvm::BasicBlock::Create(context(), "lane_end", function);
+    b_.SetInsertPoint(loop.header);
+    loop.index = b_.CreatePHI(b_.getInt32Ty(), 2);
+    loop.index->addIncoming(lanes == Lanes::kSome ? static_cast<Value*>(function->getArg(4)) : b_.getInt32(0),
+                            loop.row != nullptr ? loop.row : loop.before);
+    b_.SetInsertPoint(loop.before);
+    return loop;
+  }
+
+  Value* LoadThread(int axis, Value* lane) {
+    Value* const array = WarpField(warp_, offsetof(Warp, tid) + sizeof(uint32_t) * kLanes * static_cast<size_t>(axis));
+    llvm::LoadInst* const load = b_.CreateLoad(b_.getInt32Ty(), b_.CreateInBoundsGEP(b_.getInt32Ty(), array, lane));
+    load->setMetadata(llvm::LLVMContext::MD_invariant_load, llvm::MDNode::get(context(), {}));
+    load->setMetadata(llvm::LLVMContext::MD_range,
+                      llvm::MDBuilder(context()).createRange(llvm::APInt(32, 0), llvm::APInt(32, kMaxBlock[axis])));
+    return load;
+  }
+
+  // Leaves the builder at the beginning of the loop's body, with the lane's place in e.thread.
+  void EnterLoop(Emitter& e, const LaneLoop& loop, Value* first) {
+    ThreadContext& thread = e.thread;
+    Value* row[3] = {};  // The place of the first thread of a row.
+    Value* lane = loop.index;
+    if (loop.lanes != Lanes::kSome) {
+      b_.CreateBr(loop.row != nullptr ? loop.row : loop.header);
+      if (loop.row != nullptr) b_.SetInsertPoint(loop.row);
+      if (loop.row == nullptr) b_.SetInsertPoint(loop.before->getTerminator());
+      Value* const first_lane = loop.row != nullptr ? static_cast<Value*>(loop.row_index) : b_.getInt32(0);
+      for (int i = 0; i < 3; ++i) row[i] = LoadThread(i, first_lane);
+      if (loop.row != nullptr) b_.CreateBr(loop.header);
+      b_.SetInsertPoint(loop.header);
+      if (loop.row != nullptr) lane = b_.CreateAdd(loop.row_index, loop.index, "", true, true);
+    } else {
+      b_.CreateBr(loop.header);
+      b_.SetInsertPoint(loop.header);
+      lane = b_.CreateIntrinsic(llvm::Intrinsic::cttz, {b_.getInt32Ty()}, {loop.index, b_.getTrue()});
+    }
+    lane_ = b_.CreateZExt(lane, b_.getInt64Ty());
+    thread.lane = lane;
+    thread.linear = b_.CreateAdd(first, lane, "", true, true);
+    for (int i = 0; i < 3; ++i) {
+      thread.thread[i] = loop.lanes == Lanes::kSome ? LoadThread(i, lane_)
+                         : i == 0                   ? b_.CreateAdd(row[0], loop.index, "", true, true)
+                                                    : row[i];
+    }
+  }
+
+  // From the latch; leaves the builder behind the loop.
+  void CloseLoop(const LaneLoop& loop) {
+    llvm::Function* const function = loop.header->getParent();
+    llvm::BasicBlock* const done = llvm::BasicBlock::Create(context(), "lanes_done", function);
+    Value *following, *more;
+    if (loop.lanes == Lanes::kSome) {
+      following = b_.CreateAnd(loop.index, b_.CreateSub(loop.index, b_.getInt32(1)));
+      more = b_.CreateICmpNE(following, b_.getInt32(0));
+    } else {
+      following = b_.CreateAdd(loop.index, b_.getInt32(1), "", true, true);
+      more = b_.CreateICmpULT(following, loop.width != nullptr ? loop.width : b_.getInt32(kLanes));
+    }
+    loop.index->addIncoming(following, loop.latch);
+    b_.CreateCondBr(more, loop.header, done)
+        ->setMetadata(llvm::LLVMContext::MD_loop, loop.lanes == Lanes::kSome
+                                                      ? ScalarLoopMetadata()
+                                                      : ThreadLoopMetadata(module_, context(), ThreadAxis::kLanes));
+    b_.SetInsertPoint(done);
+    if (loop.row == nullptr) return;
+    Value* const next_row = b_.CreateAdd(loop.row_index, loop.width, "", true, true);
+    loop.row_index->addIncoming(next_row, done);
+    llvm::BasicBlock* const rows_done = llvm::BasicBlock::Create(context(), "rows_done", function);
+    b_.CreateCondBr(b_.CreateICmpULT(next_row, b_.getInt32(kLanes)), loop.row, rows_done)
+        ->setMetadata(llvm::LLVMContext::MD_loop, ThreadLoopMetadata(module_, context(), ThreadAxis::kOther));
+    b_.SetInsertPoint(rows_done);
+  }
+
+  const std::vector<bool>& UniformFor(Lanes lanes) const { return lanes == Lanes::kFull ? uniform_ : uniform_in_rows_; }
 
   llvm::FixedVectorType* VectorType() { return llvm::FixedVectorType::get(b_.getInt32Ty(), kLanes); }
   Value* Splat(uint32_t value) {
@@ -453,18 +535,18 @@ class KernelRegions {
   }
 
   // The registers that are the same in all lanes, from the first one's place.
-  void EmitUniform(Emitter& e, const Region& region, Value* first, Value* const (&row)[3], Results* results) {
+  void EmitUniform(Emitter& e, const Region& region, const std::vector<bool>& uniform, Value* first, Results* results) {
     for (int r : region.loaded) {
-      if (!uniform_[r]) continue;
+      if (!uniform[r]) continue;
       llvm::Type* const type = b_.getIntNTy(static_cast<unsigned>(SlotBytes(kernel_.variables[r]) * 8));
       results->uniform[r] = b_.CreateLoad(type, WarpField(warp_, sizeof(Warp) + slots_[r]));
     }
     e.thread.lane = b_.getInt32(0);
     e.thread.linear = first;
-    std::copy(std::begin(row), std::end(row), std::begin(e.thread.thread));
+    for (int i = 0; i < 3; ++i) e.thread.thread[i] = LoadThread(i, b_.getInt32(0));
     std::set<int> computed;
     for (int r : region.computed) {
-      if (!uniform_[r]) continue;
+      if (!uniform[r]) continue;
       Recompute(e, r, computed);
       results->uniform[r] = b_.CreateLoad(RegisterType(r), e.Storage(r));
     }
@@ -560,25 +642,30 @@ class KernelRegions {
   // --- The tables
 
   llvm::Constant* WaitConstant(size_t w, const Region& region, Wait kind, const WaitForm& form,
-                               llvm::Function* const (&functions)[2]) {
-    static_assert(sizeof(CpuWait) == 48 && offsetof(CpuWait, b) == 8 && offsetof(CpuWait, c) == 12 &&
-                  offsetof(CpuWait, full) == 16 && offsetof(CpuWait, some) == 24 &&
-                  offsetof(CpuWait, uniform_count) == 32 && offsetof(CpuWait, uniform) == 40);
+                               llvm::Function* const (&functions)[3]) {
+    static_assert(sizeof(CpuWait) == 72 && offsetof(CpuWait, b) == 8 && offsetof(CpuWait, c) == 12 &&
+                  offsetof(CpuWait, full) == 16 && offsetof(CpuWait, rows) == 24 && offsetof(CpuWait, some) == 32 &&
+                  offsetof(CpuWait, uniform) == 40 && sizeof(CpuSlots) == 16 && offsetof(CpuSlots, slots) == 8);
     static_assert(offsetof(CpuWait, kind) == 0 && offsetof(CpuWait, mode) == 1 && offsetof(CpuWait, is_signed) == 2 &&
                   offsetof(CpuWait, is_whole) == 3 && offsetof(CpuWait, converged) == 4 &&
                   offsetof(CpuWait, is_wide) == 5 && offsetof(CpuWait, in_full) == 6);
     static_assert(sizeof(CpuSlot) == 8 && offsetof(CpuSlot, bytes) == 4);
     std::vector<llvm::Constant*> uniform;
-    for (int r : region.loaded) {
-      if (!uniform_[r]) continue;
-      uniform.push_back(b_.getInt32(static_cast<uint32_t>(slots_[r])));
-      uniform.push_back(b_.getInt32(static_cast<uint32_t>(SlotBytes(kernel_.variables[r]))));
+    for (Lanes lanes : {Lanes::kFull, Lanes::kRows}) {
+      std::vector<llvm::Constant*> words;
+      for (int r : region.loaded) {
+        if (!UniformFor(lanes)[r]) continue;
+        words.push_back(b_.getInt32(static_cast<uint32_t>(slots_[r])));
+        words.push_back(b_.getInt32(static_cast<uint32_t>(SlotBytes(kernel_.variables[r]))));
+      }
+      auto* const type = llvm::ArrayType::get(b_.getInt32Ty(), words.size());
+      uniform.push_back(b_.getInt64(words.size() / 2));
+      uniform.push_back(Constant(llvm::ConstantArray::get(type, words),
+                                 absl::StrCat(".uniform.", kLanesNames[static_cast<int>(lanes)], ".", w)));
     }
-    llvm::Constant* slots = llvm::ConstantPointerNull::get(b_.getPtrTy());
-    if (!uniform.empty()) {
-      auto* const type = llvm::ArrayType::get(b_.getInt32Ty(), uniform.size());
-      slots = Constant(llvm::ConstantArray::get(type, uniform), ".uniform." + std::to_string(w));
-    }
+    const auto function = [&](llvm::Function* f) -> llvm::Constant* {
+      return f != nullptr ? static_cast<llvm::Constant*>(f) : llvm::ConstantPointerNull::get(b_.getPtrTy());
+    };
     const auto byte = [&](auto value) { return b_.getInt8(static_cast<uint8_t>(value)); };
     const auto operand = [&](const Operand* of_shuffle) {
       return b_.getInt32(form.kind == Wait::kShuffle && IsConstant(of_shuffle) ? static_cast<uint32_t>(of_shuffle->bits)
@@ -587,7 +674,8 @@ class KernelRegions {
     return llvm::ConstantStruct::getAnon(
         context(), {byte(kind), byte(form.mode), byte(form.is_signed), byte(form.is_whole), byte(form.converged),
                     byte(form.type.total_bits() == 64), byte(IsDoneInFull(form)), byte(0), operand(form.b),
-                    operand(form.c), functions[0], functions[1], b_.getInt64(uniform.size() / 2), slots});
+                    operand(form.c), function(functions[0]), function(functions[1]), function(functions[2]), uniform[0],
+                    uniform[1], uniform[2], uniform[3]});
   }
 
   llvm::GlobalVariable* Constant(llvm::Constant* value, const std::string& suffix) {
@@ -622,7 +710,9 @@ class KernelRegions {
   const uint64_t params_bytes_;
   const std::string& name_;
   Recomputed recomputed_;
-  const std::vector<bool> uniform_;  // By register.
+  const std::vector<bool> uniform_;          // By register: whether all lanes of a row agree in it,
+  const std::vector<bool> uniform_in_rows_;  // and of several rows.
+  const bool has_rows_;
   std::vector<size_t> points_;       // The instructions that wait; wait w is points_[w - 1].
   std::vector<bool> stops_of_full_;  // By instruction: whether a region ends there.
   std::vector<bool> stops_of_some_;

@@ -38,14 +38,15 @@ bool IsParameterLoad(const Function& kernel, const Instruction& instruction) {
          std::find(kernel.params.begin(), kernel.params.end(), base.variable) != kernel.params.end();
 }
 
-// What differs between the lanes of a warp whose threads lie next to each other in x.
-bool IsPerThread(std::string_view special) {
-  return special == "%tid.x" || StartsWith(special, "%laneid") || StartsWith(special, "%lanemask");
+// What differs between the lanes of a warp.
+bool IsPerThread(std::string_view special, bool rows) {
+  return (rows ? StartsWith(special, "%tid") : special == "%tid.x") || StartsWith(special, "%laneid") ||
+         StartsWith(special, "%lanemask");
 }
 
 class Analysis {
  public:
-  explicit Analysis(const Function& kernel) : kernel_(kernel), split_(SplitIntoBlocks(kernel, {})) {}
+  Analysis(const Function& kernel, bool rows) : kernel_(kernel), rows_(rows), split_(SplitIntoBlocks(kernel, {})) {}
 
   std::vector<bool> Run() {
     const size_t registers = kernel_.variables.size();
@@ -64,8 +65,10 @@ class Analysis {
     for (size_t i = 0; i < kernel_.body.size(); ++i) {
       const Instruction& instruction = kernel_.body[i];
       const Effects& effects = effects_[i];
-      const bool per_thread = std::any_of(instruction.operands.begin(), instruction.operands.end(),
-                                          [](const Operand& o) { return AnySpecial(o, IsPerThread); });
+      const bool per_thread =
+          std::any_of(instruction.operands.begin(), instruction.operands.end(), [&](const Operand& o) {
+            return AnySpecial(o, [&](std::string_view name) { return IsPerThread(name, rows_); });
+          });
       Instruction unguarded = instruction;
       unguarded.guard = -1;
       const bool same = !per_thread && IsPure(kernel_, unguarded);
@@ -101,7 +104,7 @@ class Analysis {
 
   // %tid.x by 32 or a higher power of two, or rounded down to one: the first of the 32 is at a multiple of it.
   bool IsOfWarp(const Instruction& instruction) const {
-    if (instruction.guard >= 0 || instruction.operands.size() != 3) return false;
+    if (rows_ || instruction.guard >= 0 || instruction.operands.size() != 3) return false;
     const Operand& of = instruction.operands[1];
     const Operand& by = instruction.operands[2];
     if (of.kind != Operand::Kind::kRegister || by.kind != Operand::Kind::kInteger) return false;
@@ -205,6 +208,7 @@ class Analysis {
   }
 
   const Function& kernel_;
+  const bool rows_;
   const FlowBlocks split_;
   std::vector<Effects> effects_;
   std::vector<bool> differs_;     // By register.
@@ -230,6 +234,16 @@ bool IsPure(const Function& kernel, const Instruction& instruction) {
   return std::find(std::begin(kPure), std::end(kPure), instruction.opcode) != std::end(kPure);
 }
 
-std::vector<bool> UniformRegisters(const Function& kernel) { return Analysis(kernel).Run(); }
+bool UsesRows(const Function& kernel) {
+  const auto is_row = [](std::string_view name) { return name == "%tid.y" || name == "%tid.z"; };
+  for (const Instruction& instruction : kernel.body) {
+    for (const Operand& operand : instruction.operands) {
+      if (AnySpecial(operand, is_row)) return true;
+    }
+  }
+  return false;
+}
+
+std::vector<bool> UniformRegisters(const Function& kernel, bool rows) { return Analysis(kernel, rows).Run(); }
 
 }  // namespace slipway::cpu

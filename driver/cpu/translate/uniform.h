@@ -12,9 +12,12 @@ namespace slipway::cpu {
 // nothing that changes while a thread runs.
 bool IsPure(const ptx::Function& kernel, const ptx::Instruction& instruction);
 
+// Whether a kernel asks for a thread's y or z.
+bool UsesRows(const ptx::Function& kernel);
+
 // For each register of a kernel, whether all lanes of a warp have the same value in it at every wait, provided that
 // they have come to all waits so far together. Loop counters, strides and sizes are so, as a rule.
-std::vector<bool> UniformRegisters(const ptx::Function& kernel);
+std::vector<bool> UniformRegisters(const ptx::Function& kernel, bool rows);
 
 }  // namespace slipway::cpu
 
