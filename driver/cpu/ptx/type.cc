@@ -39,6 +39,13 @@ std::optional<Type> ParseType(std::string_view name) {
   return std::nullopt;
 }
 
+Type OneOf(TypeSet set) {
+  for (const NamedType& type : kTypes) {
+    if ((set & Only(type.type)) != 0) return type.type;
+  }
+  return Type{};
+}
+
 std::optional<Space> ParseSpace(std::string_view name) {
   for (const NamedSpace& space : kSpaces) {
     if (space.name == name) return space.space;

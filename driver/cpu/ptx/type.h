@@ -24,6 +24,18 @@ struct Type {
   friend bool operator==(const Type&, const Type&) = default;
 };
 
+// A set of types; each has a bit of its own.
+using TypeSet = uint64_t;
+
+constexpr TypeSet Only(Type type) {
+  int size = 0;
+  while (8 << size < type.bits) ++size;
+  return TypeSet{1} << (8 * static_cast<int>(type.kind) + (type.lanes == 2 ? 5 : size));
+}
+
+// One of a set that is not empty.
+Type OneOf(TypeSet set);
+
 // The type that `name` (without the dot, such as "f32" or "bf16x2") stands for.
 std::optional<Type> ParseType(std::string_view name);
 

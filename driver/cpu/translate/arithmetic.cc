@@ -98,7 +98,6 @@ void Mul(Emitter& e) {
 void Fma(Emitter& e) {
   const FloatMode mode = TakeFloatMode(e);
   const Type type = TakeFloatType(e);
-  if (!type.is_float()) return e.Malformed("not for integers");
   if (!EmitMixedArithmetic(e, FloatOp::kFma, type, mode)) EmitFloatArithmetic(e, FloatOp::kFma, type, mode);
 }
 
@@ -282,10 +281,25 @@ void Sad(Emitter& e) {  // c + |a - b|
   e.Out(e.b.CreateAdd(e.In(3, type), difference), type);
 }
 
+constexpr ptx::TypeSet kSummands = types::kIntegers | types::kPackedIntegers | types::kFloats;
 constexpr InstructionRow kRows[] = {
-    {"add", &Add},   {"sub", &Sub}, {"addc", &AddC}, {"subc", &SubC}, {"mul", &Mul},          {"mad", &Mad},
-    {"madc", &MadC}, {"fma", &Fma}, {"div", &Div},   {"rem", &Rem},   {"mul24", &PlainMul24}, {"mad24", &Mad24},
-    {"min", &Min},   {"max", &Max}, {"abs", &Abs},   {"neg", &Neg},   {"sad", &Sad},
+    {"add", &Add, kSummands},
+    {"sub", &Sub, kSummands},
+    {"addc", &AddC, types::kIntegers32To64},
+    {"subc", &SubC, types::kIntegers32To64},
+    {"mul", &Mul, types::kIntegers | types::kFloats},
+    {"mad", &Mad, types::kIntegers | types::kF32F64},
+    {"madc", &MadC, types::kIntegers32To64},
+    {"fma", &Fma, types::kFloats},
+    {"div", &Div, types::kIntegers | types::kF32F64},
+    {"rem", &Rem, types::kIntegers},
+    {"mul24", &PlainMul24, types::kIntegers32},
+    {"mad24", &Mad24, types::kIntegers32},
+    {"min", &Min, kSummands},
+    {"max", &Max, kSummands},
+    {"abs", &Abs, types::kSigned | types::kFloats},
+    {"neg", &Neg, types::kSigned | types::kFloats},
+    {"sad", &Sad, types::kIntegers},
 };
 
 }  // namespace

@@ -181,7 +181,6 @@ void Atomic(Emitter& e, bool returns) {
   const size_t first = returns ? 1 : 0;
   const size_t count = first + (cas ? 3 : 2) + (semantics.policy ? 1 : 0);
   if (!e.Want(count, count)) return;
-  if (type.is_predicate() || type.total_bits() < 16) return e.Malformed("no atomic of this type");
   if (semantics.policy) e.In(count - 1, Type{Kind::kBits, 64});
   Value* address = e.Address(e.operand(first), semantics.space);
   if (semantics.count > 1) {
@@ -238,7 +237,10 @@ void Fence(Emitter& e) {
   if (!e.failed()) e.b.CreateFence(AtomicOrdering::SequentiallyConsistent);
 }
 
-constexpr InstructionRow kRows[] = {{"atom", &Atom}, {"red", &Red}, {"membar", &Fence}, {"fence", &Fence}};
+constexpr ptx::TypeSet kAtomic =
+    types::kBits | types::Only({Kind::kBits, 128}) | types::kIntegers32To64 | types::kFloats;
+constexpr InstructionRow kRows[] = {
+    {"atom", &Atom, kAtomic}, {"red", &Red, kAtomic}, {"membar", &Fence}, {"fence", &Fence}};
 
 }  // namespace
 

@@ -95,10 +95,9 @@ void Bfind(Emitter& e) {  // The most significant bit that is not the sign; all 
 }
 
 void Fns(Emitter& e) {  // The position of the n-th bit that is set, from a base on, upwards or downwards.
-  const Type type = e.TakeType();
+  e.TakeType();
   e.FinishModifiers();
   if (!e.Want(4, 4)) return;
-  if (type.bits != 32) return e.Malformed("expected .b32");
   llvm::CallInst* call = e.CallHost("slipway_fns", e.b.getInt32Ty(), {e.In(1, kU32), e.In(2, kU32), e.In(3, kU32)});
   call->setDoesNotAccessMemory();
   e.Out(call, kU32);
@@ -289,27 +288,27 @@ void Dp4a(Emitter& e) { DotProduct(e, 4); }
 void Dp2a(Emitter& e) { DotProduct(e, 2); }
 
 constexpr InstructionRow kRows[] = {
-    {"and", &Logic<llvm::Instruction::And>},
-    {"or", &Logic<llvm::Instruction::Or>},
-    {"xor", &Logic<llvm::Instruction::Xor>},
-    {"not", &Not},
-    {"cnot", &CNot},
-    {"shl", &Shl},
-    {"shr", &Shr},
-    {"shf", &FunnelShift},
-    {"popc", &Popc},
-    {"clz", &Clz},
-    {"brev", &Brev},
-    {"bfind", &Bfind},
-    {"fns", &Fns},
-    {"bfe", &Bfe},
-    {"bfi", &Bfi},
-    {"bmsk", &Bmsk},
-    {"szext", &Szext},
-    {"prmt", &Prmt},
-    {"lop3", &Lop3},
-    {"dp4a", &Dp4a},
-    {"dp2a", &Dp2a},
+    {"and", &Logic<llvm::Instruction::And>, types::kBits | types::kPredicate},
+    {"or", &Logic<llvm::Instruction::Or>, types::kBits | types::kPredicate},
+    {"xor", &Logic<llvm::Instruction::Xor>, types::kBits | types::kPredicate},
+    {"not", &Not, types::kBits | types::kPredicate},
+    {"cnot", &CNot, types::kBits},
+    {"shl", &Shl, types::kBits},
+    {"shr", &Shr, types::kBits | types::kIntegers},
+    {"shf", &FunnelShift, types::kB32},
+    {"popc", &Popc, types::kBits32To64},
+    {"clz", &Clz, types::kBits32To64},
+    {"brev", &Brev, types::kBits32To64},
+    {"bfind", &Bfind, types::kIntegers32To64},
+    {"fns", &Fns, types::kB32},
+    {"bfe", &Bfe, types::kIntegers32To64},
+    {"bfi", &Bfi, types::kBits32To64},
+    {"bmsk", &Bmsk, types::kB32},
+    {"szext", &Szext, types::kIntegers32},
+    {"prmt", &Prmt, types::kB32},
+    {"lop3", &Lop3, types::kB32},
+    {"dp4a", &Dp4a, types::kIntegers32},
+    {"dp2a", &Dp2a, types::kIntegers32},
 };
 
 }  // namespace

@@ -156,7 +156,16 @@ void Slct(Emitter& e) {  // c >= 0 ? a : b
   e.Out(e.b.CreateSelect(positive, e.In(1, type), e.In(2, type)), type);
 }
 
-constexpr InstructionRow kRows[] = {{"setp", &SetP}, {"set", &Set}, {"selp", &SelP}, {"slct", &Slct}};
+constexpr ptx::TypeSet kCompared = types::kBits | types::kIntegers | types::kFloats;
+constexpr ptx::TypeSet kSettable = types::kIntegers32 | types::kF32 | types::kHalves | types::kPackedHalves |
+                                   types::Only({Kind::kSigned, 16}) | types::Only({Kind::kUnsigned, 16});
+constexpr ptx::TypeSet kSelected = types::kBits | types::kIntegers | types::kF32F64;
+constexpr InstructionRow kRows[] = {
+    {"setp", &SetP, kCompared},
+    {"set", &Set, kSettable, kCompared},
+    {"selp", &SelP, kSelected},
+    {"slct", &Slct, kSelected, types::Only({Kind::kSigned, 32}) | types::kF32},
+};
 
 }  // namespace
 

@@ -344,6 +344,7 @@ void EmitBody(Emitter& e) {
       e.Unsupported("the CPU device does not have this instruction");
       break;
     }
+    e.row = row;
     const auto emit = [&] { waits ? e.part->at_wait(i) : row->emit(e); };
     if (instruction.guard < 0) {
       emit();

@@ -199,14 +199,14 @@ void Cvt(Emitter& e) {
   const Type from = e.TakeType();
   e.FinishModifiers();
   if (e.failed()) return;
-  if (to.is_predicate() || from.is_predicate() || to.bits > 64 || from.bits > 64 || from.kind == Kind::kTensorFloat ||
+  if (from.lanes == 2 || from.kind == Kind::kTensorFloat ||
       (to.kind == Kind::kTensorFloat && !(from == Type{Kind::kFloat, 32})) ||
       (m.away && to.kind != Kind::kTensorFloat)) {
     return e.Unsupported("types that the CPU device does not convert");
   }
   if (to.lanes == 2) {  // cvt.rn.f16x2.f32 d, a, b: a above b.
     if (!e.Want(3, 3)) return;
-    if (from.lanes == 2 || !from.is_float()) return e.Unsupported("types that the CPU device does not convert");
+    if (!from.is_float()) return e.Unsupported("types that the CPU device does not convert");
     Value* high = e.b.CreateZExt(Convert(e, e.In(1, from), to.lane(), from, m), e.b.getInt32Ty());
     Value* low = e.b.CreateZExt(Convert(e, e.In(2, from), to.lane(), from, m), e.b.getInt32Ty());
     return e.Out(e.b.CreateOr(e.b.CreateShl(high, 16), low), to);
@@ -215,7 +215,9 @@ void Cvt(Emitter& e) {
   e.Out(Convert(e, e.In(1, from), to, from, m), to);
 }
 
-constexpr InstructionRow kRows[] = {{"cvt", &Cvt}};
+constexpr InstructionRow kRows[] = {
+    {"cvt", &Cvt, types::kBytes | types::kIntegers | types::kFloats | types::Only({Kind::kTensorFloat, 32})},
+};
 
 }  // namespace
 

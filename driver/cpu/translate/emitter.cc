@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "driver/cpu/ptx/message.h"
+#include "driver/cpu/translate/instructions.h"
 #include "driver/cpu/translate/module_translator.h"
 #include "driver/cpu/translate/special_registers.h"
 #include "llvm/IR/Intrinsics.h"
@@ -19,6 +20,8 @@ Emitter::Emitter(llvm::IRBuilder<>& builder, ModuleTranslation& module, const pt
 
 void Emitter::Begin(const ptx::Instruction& next) {
   instruction = &next;
+  row = nullptr;
+  types_taken_ = 0;
   taken_.assign(next.modifiers.size(), false);
 }
 
@@ -53,15 +56,20 @@ bool Emitter::TakeCacheHints() {
 }
 
 Type Emitter::TakeType() {
+  const bool first = types_taken_++ == 0;
+  // What follows a failure needs a type that the instruction can have, too.
+  const ptx::TypeSet allowed = row == nullptr ? types::kAny : first ? row->types : row->second;
   for (size_t i = 0; i < taken_.size(); ++i) {
     if (taken_[i]) continue;
     if (const std::optional<Type> type = ptx::ParseType(instruction->modifiers[i])) {
       taken_[i] = true;
-      return *type;
+      if ((allowed & ptx::Only(*type)) != 0) return *type;
+      Malformed(".", instruction->modifiers[i], " is no type of this instruction", first ? "" : " after the first");
+      return ptx::OneOf(allowed);
     }
   }
   Unsupported("no type that the CPU device knows");
-  return Type{};
+  return ptx::OneOf(allowed);
 }
 
 Space Emitter::TakeSpace() {

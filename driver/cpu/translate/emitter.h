@@ -25,6 +25,7 @@ using ptx::Operand;
 using ptx::Space;
 using ptx::Type;
 
+struct InstructionRow;     // instructions.h
 struct ModuleTranslation;  // module_translator.h
 
 // What a thread's code reads about itself and its launch; all dimensions are i32.
@@ -55,6 +56,7 @@ class Emitter {
   ModuleTranslation& module;
   const ptx::Function& function;
   const ptx::Instruction* instruction = nullptr;
+  const InstructionRow* row = nullptr;  // Of the instruction, for the types that it has; null: any.
   ThreadContext thread;
   Value* carry = nullptr;                  // The CC.CF flag, an i1 in memory.
   llvm::BasicBlock* returned = nullptr;    // Where `ret` goes,
@@ -90,7 +92,8 @@ class Emitter {
   bool TakePrefix(std::string_view prefix);  // Every modifier that starts so, such as "L2::".
   // Cache and eviction hints, which mean nothing here. True if a cache policy follows the operands (.L2::cache_hint).
   bool TakeCacheHints();
-  Type TakeType();    // The first type among the modifiers that are left; fails if there is none.
+  // The first type among the modifiers that are left; fails if there is none, or one that the instruction has not.
+  Type TakeType();
   Space TakeSpace();  // kGeneric if there is none.
   void FinishModifiers();
 
@@ -144,6 +147,7 @@ class Emitter {
  private:
   absl::Status status_;
   std::vector<bool> taken_;
+  int types_taken_ = 0;
   Operand missing_;
 };
 

@@ -95,16 +95,16 @@ void TestP(Emitter& e) {
 }
 
 constexpr InstructionRow kRows[] = {
-    {"rcp", &Rcp},
-    {"sqrt", &Sqrt},
-    {"rsqrt", &Rsqrt},
-    {"sin", &ApproximateIntrinsic<llvm::Intrinsic::sin>},
-    {"cos", &ApproximateIntrinsic<llvm::Intrinsic::cos>},
-    {"lg2", &ApproximateIntrinsic<llvm::Intrinsic::log2>},
-    {"ex2", &ApproximateIntrinsic<llvm::Intrinsic::exp2>},
-    {"tanh", &ApproximateIntrinsic<llvm::Intrinsic::tanh>},
-    {"copysign", &CopySign},
-    {"testp", &TestP},
+    {"rcp", &Rcp, types::kF32F64},
+    {"sqrt", &Sqrt, types::kF32F64},
+    {"rsqrt", &Rsqrt, types::kF32F64},
+    {"sin", &ApproximateIntrinsic<llvm::Intrinsic::sin>, types::kF32},
+    {"cos", &ApproximateIntrinsic<llvm::Intrinsic::cos>, types::kF32},
+    {"lg2", &ApproximateIntrinsic<llvm::Intrinsic::log2>, types::kF32},
+    {"ex2", &ApproximateIntrinsic<llvm::Intrinsic::exp2>, types::kF32 | types::kHalves | types::kPackedHalves},
+    {"tanh", &ApproximateIntrinsic<llvm::Intrinsic::tanh>, types::kF32 | types::kHalves | types::kPackedHalves},
+    {"copysign", &CopySign, types::kF32F64},
+    {"testp", &TestP, types::kF32F64},
 };
 
 }  // namespace

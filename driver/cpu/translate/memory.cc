@@ -235,17 +235,20 @@ void CreatePolicy(Emitter& e) {
   e.Out(e.Int(64, 0), type);
 }
 
-constexpr InstructionRow kRows[] = {{"ld", &Ld},
-                                    {"ldu", &Ld},
-                                    {"st", &St},
-                                    {"mov", &Mov},
-                                    {"cvta", &Cvta},
+// Predicates are refused by name.
+constexpr ptx::TypeSet kStored = types::kBytes | types::kBits | types::kIntegers | types::kFloats | types::kPredicate |
+                                 types::Only({Kind::kBits, 128});
+constexpr InstructionRow kRows[] = {{"ld", &Ld, kStored},
+                                    {"ldu", &Ld, kStored},
+                                    {"st", &St, kStored},
+                                    {"mov", &Mov, kStored},
+                                    {"cvta", &Cvta, types::kIntegers32To64},
                                     {"isspacep", &IsSpaceP},
                                     {"prefetch", &Prefetch},
                                     {"prefetchu", &Prefetch},
                                     {"applypriority", &Apply},
                                     {"discard", &Apply},
-                                    {"createpolicy", &CreatePolicy}};
+                                    {"createpolicy", &CreatePolicy, types::kBits32To64}};
 
 }  // namespace
 
