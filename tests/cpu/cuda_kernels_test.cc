@@ -737,25 +737,10 @@ constexpr Case kCases[] = {
     {"warp_reduce80", &WarpReduce},
 };
 
-// What the CPU device cannot run yet, from this target on.
-constexpr struct {
-  const char* name;
-  int from_sm, to_sm;
-  const char* reason;
-} kWaiting[] = {
-    {"cpasync", 75, 79, "barriers"}, {"dynshared", 75, 999, "barriers"}, {"matmul_tiled", 75, 999, "barriers"},
-    {"nbody", 75, 999, "barriers"},  {"volat", 75, 999, "barriers"},     {"warp_reduce80", 80, 999, "redux"},
-};
-
 class CudaKernels : public ApiTest, public testing::WithParamInterface<std::tuple<Case, int>> {};
 
 TEST_P(CudaKernels, GiveWhatTheReferenceGives) {
   const auto [kernel, sm] = GetParam();
-  for (const auto& waiting : kWaiting) {
-    if (std::string(waiting.name) == kernel.name && sm >= waiting.from_sm && sm <= waiting.to_sm) {
-      GTEST_SKIP() << "the CPU device has no " << waiting.reason << " yet";
-    }
-  }
   kernel.run(sm);
 }
 INSTANTIATE_TEST_SUITE_P(All, CudaKernels, testing::Combine(testing::ValuesIn(kCases), testing::Values(75, 90)),

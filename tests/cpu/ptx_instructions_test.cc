@@ -1,4 +1,5 @@
 // Instruction forms that the tables of expected results (ptx_vectors.cc) lack, against references of the host's own.
+#include <algorithm>
 #include <bit>
 #include <chrono>
 #include <cmath>
@@ -386,6 +387,67 @@ TEST(PtxInstructions, FencesOfEveryKind) {
   EXPECT_EQ(Instruction(kNewest, "fence.acquire.gpu; fence.release.sys; mov.u32 %r8, 2;", {"%r8"})({})[0], 2U);
 }
 
+TEST(PtxInstructions, VideoOnPartsOfAWord) {
+  const auto part = [](uint32_t word, int i, int bits, bool is_signed) {
+    const int64_t value = word >> (i * bits) & ((1U << bits) - 1);
+    return is_signed && (value >> (bits - 1)) != 0 ? value - (int64_t{1} << bits) : value;
+  };
+  const struct {
+    const char* name;
+    int64_t (*operation)(int64_t, int64_t);
+  } kOperations[] = {{"vadd", [](int64_t x, int64_t y) { return x + y; }},
+                     {"vsub", [](int64_t x, int64_t y) { return x - y; }},
+                     {"vavrg",
+                      [](int64_t x, int64_t y) {
+                        const double half = static_cast<double>(x + y) / 2;
+                        return static_cast<int64_t>(half >= 0 ? std::floor(half + 0.5) : std::floor(half));
+                      }},
+                     {"vabsdiff", [](int64_t x, int64_t y) { return std::abs(x - y); }},
+                     {"vmin", [](int64_t x, int64_t y) { return std::min(x, y); }},
+                     {"vmax", [](int64_t x, int64_t y) { return std::max(x, y); }},
+                     {"vset.eq", [](int64_t x, int64_t y) -> int64_t { return x == y; }},
+                     {"vset.ne", [](int64_t x, int64_t y) -> int64_t { return x != y; }},
+                     {"vset.lt", [](int64_t x, int64_t y) -> int64_t { return x < y; }},
+                     {"vset.le", [](int64_t x, int64_t y) -> int64_t { return x <= y; }},
+                     {"vset.gt", [](int64_t x, int64_t y) -> int64_t { return x > y; }},
+                     {"vset.ge", [](int64_t x, int64_t y) -> int64_t { return x >= y; }}};
+  const uint32_t words[] = {0, 0x80ff7f01, 0x7f80ff00, 0x12345678, 0xfffefdfc, 0x80008000, 0x7fff8001, 0x01807fff};
+  for (const auto& operation : kOperations) {
+    const std::string name = operation.name;
+    const std::string opcode = name.substr(0, name.find('.'));
+    const std::string comparison = name.size() > opcode.size() ? name.substr(opcode.size()) : "";
+    for (const int parts : {2, 4}) {
+      for (const std::string types : {"uuu", "sss", "usu", "ssu"}) {
+        for (const std::string last : {"", ".sat", ".add"}) {
+          if (!comparison.empty() && last == ".sat") continue;
+          std::string form = opcode + std::to_string(parts);
+          for (size_t i = comparison.empty() ? 0 : 1; i < 3; ++i) form += std::string(".") + types[i] + "32";
+          const Instruction instruction(kHeader, form + comparison + last + " %r8, %r0, %r1, %r2;", {"%r8"});
+          const int bits = 32 / parts;
+          const bool is_signed = types[0] == 's';
+          const int64_t low = is_signed ? -(1LL << (bits - 1)) : 0, high = (1LL << (is_signed ? bits - 1 : bits)) - 1;
+          for (const uint32_t a : words) {
+            for (const uint32_t b : words) {
+              uint32_t want = last == ".add" ? 1000 : 0;
+              for (int i = 0; i < parts; ++i) {
+                int64_t value =
+                    operation.operation(part(a, i, bits, types[1] == 's'), part(b, i, bits, types[2] == 's'));
+                if (last == ".sat") value = std::clamp(value, low, high);
+                if (last == ".add") {
+                  want += static_cast<uint32_t>(value);
+                } else {
+                  want |= (static_cast<uint32_t>(value) & ((1U << bits) - 1)) << (i * bits);
+                }
+              }
+              ASSERT_EQ(instruction({a, b, 1000})[0], want) << form << comparison << last << " " << a << " " << b;
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
 // --- Others
 
 TEST(PtxInstructions, WhatChangesNothing) {
@@ -543,11 +605,13 @@ const Refused kRefused[] = {
     {"OutOfBoundsNan", "fma.rn.oob.f16x2 %r0, %r1, %r2, %r3;",
      "line 6: fma.rn.oob.f16x2: the CPU device has no out-of-bounds NaN"},
     {"Video", "vadd.s32.u32.s32.sat %r0, %r1.b0, %r2.h1;",
-     "line 6: vadd.s32.u32.s32.sat: the CPU device has no video instructions"},
+     "line 6: vadd.s32.u32.s32.sat: the CPU device has no video instructions but those on 2 or 4 parts"},
     {"VideoNegated", "vmad.s32.s32.u32.sat.shr7 %r0, %r1, -%r2, %r3;",
-     "line 6: vmad.s32.s32.u32.sat.shr7: the CPU device has no video instructions"},
-    {"VideoOfFour", "vabsdiff4.u32.u32.u32.add %r0, %r1, %r2, %r3;",
-     "line 6: vabsdiff4.u32.u32.u32.add: the CPU device has no video instructions"},
+     "line 6: vmad.s32.s32.u32.sat.shr7: the CPU device has no video instructions but those on 2 or 4 parts"},
+    {"VideoSelectors", "vadd2.s32.s32.s32 %r0, %r1.h01, %r2.h32, %r3;",
+     "line 6: vadd2.s32.s32.s32: '%r1.h01': no operand of this instruction has parts or a sign"},
+    {"VideoMask", "vadd4.s32.s32.s32 %r0.b10, %r1, %r2, %r3;",
+     "line 6: vadd4.s32.s32.s32: '%r0.b10': no result of this instruction has parts"},
     {"PartOfARegister", "add.u32 %r0, %r1.b0, %r2;",
      "line 6: add.u32: '%r1.b0': no operand of this instruction has parts or a sign"},
     {"NegatedRegister", "add.u32 %r0, -%r1, %r2;",
@@ -607,6 +671,9 @@ const Refused kMalformed[] = {
     {"AbsOfTwo", "max.abs.f32 %f0, %f1, %f2;", ".xorsign and .abs stand together"},
     {"FmaOfIntegers", "fma.rn.u32 %r0, %r1, %r2, %r3;", "fma.rn.u32: .u32 is no type of this instruction"},
     {"MixedResult", "add.f64.f16 %l0, %h1, %l2;", "expected .f32.f16"},
+    {"VideoSaturatedSum", "vabsdiff4.u32.u32.u32.sat.add %r0, %r1, %r2, %r3;", ".sat and .add do not stand together"},
+    {"VideoComparison", "vset4.u32.u32 %r0, %r1, %r2, %r3;", "expected a comparison such as .eq"},
+    {"VideoType", "vadd4.u32.u32.u64 %r0, %r1, %r2, %r3;", ".u64 is no type of this instruction after the first"},
     {"NarrowRounding", "cvt.rz.satfinite.e4m3x2.f32 %h0, %f1, %f2;", "expected .rn"},
     {"NarrowUnbounded", "cvt.rn.e4m3x2.f32 %h0, %f1, %f2;", "expected .satfinite"},
     {"NarrowOfOne", "cvt.rn.satfinite.e4m3x2.f32 %h0, %f1;", "expected 3 operands, got 2"},

@@ -256,7 +256,8 @@ const InstructionRow* FindInstruction(std::string_view opcode) {
     auto* rows = new std::map<std::string_view, const InstructionRow*>;
     for (const absl::Span<const InstructionRow> family :
          {ArithmeticInstructions(), BitInstructions(), FloatInstructions(), ComparisonInstructions(),
-          ConversionInstructions(), MemoryInstructions(), AtomicInstructions(), ControlInstructions()}) {
+          ConversionInstructions(), MemoryInstructions(), AtomicInstructions(), VideoInstructions(),
+          ControlInstructions()}) {
       for (const InstructionRow& row : family) rows->emplace(row.opcode, &row);
     }
     return rows;

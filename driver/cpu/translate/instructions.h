@@ -56,6 +56,7 @@ absl::Span<const InstructionRow> ComparisonInstructions();  // comparison.cc
 absl::Span<const InstructionRow> ConversionInstructions();  // conversion.cc
 absl::Span<const InstructionRow> MemoryInstructions();      // memory.cc: ld, st, mov, cvta, ...
 absl::Span<const InstructionRow> AtomicInstructions();      // atomic.cc
+absl::Span<const InstructionRow> VideoInstructions();       // video.cc
 absl::Span<const InstructionRow> ControlInstructions();     // control.cc: bra, call, ret, ...
 
 // The emitter for an opcode; null if the CPU device lacks it.

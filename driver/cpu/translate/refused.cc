@@ -12,7 +12,7 @@ constexpr std::string_view kTextures = "the CPU device has no textures and surfa
 constexpr std::string_view kClusters = "the CPU device has no clusters of blocks";
 constexpr std::string_view kMultimem = "the CPU device has no multimem addresses";
 constexpr std::string_view kStack = "the CPU device has no stack allocation of variable size; declare a .local array";
-constexpr std::string_view kVideo = "the CPU device has no video instructions";
+constexpr std::string_view kVideo = "the CPU device has no video instructions but those on 2 or 4 parts";
 constexpr std::string_view kTensorMaps = "the CPU device has no tensor maps";
 
 // An opcode, a modifier that it must have (or none), and why.
@@ -57,20 +57,6 @@ constexpr struct {
     {"vshr", "", kVideo},
     {"vmad", "", kVideo},
     {"vset", "", kVideo},
-    {"vadd2", "", kVideo},
-    {"vsub2", "", kVideo},
-    {"vavrg2", "", kVideo},
-    {"vabsdiff2", "", kVideo},
-    {"vmin2", "", kVideo},
-    {"vmax2", "", kVideo},
-    {"vset2", "", kVideo},
-    {"vadd4", "", kVideo},
-    {"vsub4", "", kVideo},
-    {"vavrg4", "", kVideo},
-    {"vabsdiff4", "", kVideo},
-    {"vmin4", "", kVideo},
-    {"vmax4", "", kVideo},
-    {"vset4", "", kVideo},
     {"cvt", "rs", "the CPU device has no stochastic rounding"},
     {"fma", "oob", "the CPU device has no out-of-bounds NaN"},
 };
