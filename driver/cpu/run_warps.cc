@@ -340,7 +340,8 @@ void RunWarp(Block& block, Warp& warp) {
       const uint32_t next = whole != nullptr
                                 ? RunWhole(block, warp, whole)
                                 : wait.some(&block.launch, block.shared, block.launch.params, &warp, lanes);
-      if (next == kTrapped) block.failure = kThreadTrapped;
+      // The thread has noted why.
+      if (next == kTrapped) block.failure = std::atomic_ref(block.launch.trapped).load(std::memory_order_relaxed);
       if (next != kTrapped) Note(block, warp, lanes, next);
       if (block.failure != 0) return;
     }
