@@ -52,6 +52,24 @@ TEST(PtxCalls, ThroughAListOfTargets) {
   EXPECT_THAT(RunKernel<uint32_t>(*program, 3, 0, 1, 4), ElementsAre(0, 2, 4));
 }
 
+TEST(PtxCalls, ThroughARegisterInAFunctionThatWaits) {  // Its body stands twice in the kernel then.
+  const auto program = LoadOrDie(ElementKernel(R"(
+    { .param .b32 a; .param .b32 r; st.param.b32 [a], %i; call (r), twice_over, (a); ld.param.b32 %r3, [r]; }
+    { .param .b32 a; .param .b32 r; st.param.b32 [a], %r3; call (r), twice_over, (a); ld.param.b32 %d, [r]; })",
+                                               "b32", std::string(kTwoFunctions) + R"(
+    .func (.param .b32 r) twice_over(.param .b32 x)
+    {
+      .reg .b32 %r<4>; .reg .b64 %l; .reg .pred %p;
+      ld.param.b32 %r0, [x]; bar.sync 0; mov.u64 %l, twice;
+      setp.eq.s32 %p, %r0, 99; @%p mov.u64 %l, plus_one;
+      { .param .b32 a; .param .b32 q; st.param.b32 [a], %r0;
+        P: .callprototype (.param .b32 _) _ (.param .b32 _);
+        call (q), %l, (a), P; ld.param.b32 %r1, [q]; }
+      st.param.b32 [r], %r1; ret;
+    })"));
+  EXPECT_THAT(RunKernel<uint32_t>(*program, 4, 0, 1, 4), ElementsAre(0, 4, 8, 12));
+}
+
 TEST(PtxCalls, AnAddressIsANumberThatTravels) {  // From one launch to the next, through memory of the host.
   const std::string store = ElementKernel("mov.u64 %d, twice;", "b64", kTwoFunctions);
   const std::string use = ElementKernel("mov.u64 %l4, %u;" + std::string(kCallL4), "b32");
@@ -207,6 +225,11 @@ const Refused kRefused[] = {
     {"AddressOfAKernel", Body("mov.u64 %l1, k;"), "line 7: mov.u64: the address of kernel 'k'", kUnimplemented},
     {"AddressOfAnExternFunction", ".extern .func f();\n" + Body("mov.u64 %l1, f;"),
      "mov.u64: 'f' has no body in this module", kUnimplemented},
+    {"AddressOfAFunctionThatWaits", ".func f() { bar.sync 0; ret; }\n" + Body("mov.u64 %l1, f;"),
+     "line 8: mov.u64: 'f': a function in which threads wait for each other has no address; call it by name",
+     kUnimplemented},
+    {"InitialAddressOfAFunctionThatWaits", ".func f() { bar.sync 0; ret; }\n.global .u64 a = f;\n" + Body("ret;"),
+     "line 4: 'f': a function in which threads wait for each other has no address; call it by name", kUnimplemented},
     {"AliasOfNothing", ".alias a, b;\n", "line 4: .alias a: 'b' is no function that this module defines"},
     {"AliasOfAKernel", ".alias a, k;\n" + Body("ret;"), "'k' is no function that this module defines"},
     {"FunctionTwice", ".func f() { ret; }\n.func f() { ret; }\n", "line 5: 'f' is defined twice"},

@@ -254,6 +254,9 @@ Value* Emitter::SymbolAddress(const Operand& operand) {
   } else if (const auto function = module.functions.find(operand.name); function != module.functions.end()) {
     if (function->second->is_kernel) {
       Unsupported("the address of kernel '", operand.name, "'");
+    } else if (function->second->has_body) {
+      Unsupported("'", operand.name,
+                  "': a function in which threads wait for each other has no address; call it by name");
     } else {
       Unsupported("'", operand.name, "' has no body in this module");
     }

@@ -249,6 +249,7 @@ class Flattener {
     flat_.function.body.clear();
     flat_.function.labels.clear();
     flat_.function.branch_tables.clear();
+    flat_.function.prototypes.clear();
     std::vector<int> variables;
     for (size_t i = 0; i < kernel.variables.size(); ++i) {
       variables.push_back(static_cast<int>(i));
@@ -310,7 +311,8 @@ class Flattener {
     if (operand.variable >= 0) {
       mapped.variable = copy.variables[operand.variable];
     } else if (operand.kind == Operand::Kind::kSymbol &&
-               (copy.source.labels.contains(operand.name) || copy.source.branch_tables.contains(operand.name))) {
+               (copy.source.labels.contains(operand.name) || copy.source.branch_tables.contains(operand.name) ||
+                copy.source.prototypes.contains(operand.name))) {
       mapped.name = Renamed(copy, operand.name);
     }
     for (Operand& element : mapped.elements) element = Mapped(copy, element);
@@ -355,6 +357,9 @@ class Flattener {
     for (const auto& [name, targets] : source.branch_tables) {
       std::vector<std::string_view>& renamed = flat_.function.branch_tables[Renamed(copy, name)];
       for (std::string_view target : targets) renamed.push_back(Renamed(copy, target));
+    }
+    for (const auto& [name, prototype] : source.prototypes) {
+      flat_.function.prototypes[Renamed(copy, name)] = prototype;
     }
     const std::vector<bool> yields = BranchesThatYield(source);
     const std::vector<bool> in_step = source.is_kernel ? BranchesInStep(source) : std::vector<bool>(yields.size());

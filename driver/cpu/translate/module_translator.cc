@@ -147,6 +147,11 @@ class Translator {
     waiting_ = FunctionsThatWait(module_.functions);
     with_local_memory_ = FunctionsWithLocalMemory();
     module_.access_group = llvm::MDNode::getDistinct(target_.getContext(), {});
+    for (const ptx::Function* function : waiting_) {
+      if (!named_by_data_.contains(function->name)) continue;
+      return ptx::Unsupported(function->line, "'", function->name,
+                              "': a function in which threads wait for each other has no address; call it by name");
+    }
     for (const ptx::Function& function : source_.functions) {
       if (IsUsed(function) && !function.is_kernel && !waiting_.contains(&function)) DeclareDevice(function);
     }
