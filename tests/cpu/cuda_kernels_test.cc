@@ -704,6 +704,31 @@ void WarpReduce(int sm) {
   }
 }
 
+void Constants(int sm) {  // Initial values that are addresses: a list, a string, a table of functions.
+  const Kernel kernel("constants", sm);
+  DeviceArray<int> a(Zeros<int>(64));
+  EXPECT_CUDA(kernel.Run({}, {64}, 0, a.at()));
+  const std::vector<int> got = a.Read();
+  const int twice[4] = {2, 4, 6, 9};
+  for (int i = 0; i < 64; ++i) {
+    const int list = 65;
+    const int want = (i & 3) + 1 + twice[i & 3] + 3 + 'i' + 1000 + ((i & 1) != 0 ? list * 4 : list + 3);
+    EXPECT_EQ(got[static_cast<size_t>(i)], want) << i;
+  }
+}
+
+void VirtualCalls(int sm) {
+  const Kernel kernel("virtual_calls", sm);
+  for (int launch = 1; launch <= 2; ++launch) {
+    DeviceArray<int> o(Zeros<int>(42));
+    EXPECT_CUDA(kernel.Run({}, {40}, 0, o.at(), 7));
+    const std::vector<int> got = o.Read();
+    for (int i = 0; i < 40; ++i) EXPECT_EQ(got[static_cast<size_t>(i)], i % 2 == 1 ? i * 7 : i + 7) << i;
+    EXPECT_EQ(got[40], 39 * 7);
+    EXPECT_EQ(got[41], 40 * launch) << "a static variable lives on";
+  }
+}
+
 struct Case {
   const char* name;
   void (*run)(int sm);
@@ -716,6 +741,7 @@ constexpr Case kCases[] = {
     {"bits", &BitOperations},
     {"clockk", &Clocks},
     {"cluster_mbar", &AtomicRef},
+    {"constants", &Constants},
     {"conv", &Conversions},
     {"cpasync", &AsynchronousCopy},
     {"devcall", &DeviceFunctions},
@@ -733,6 +759,7 @@ constexpr Case kCases[] = {
     {"structparam", &StructParameters},
     {"switchk", &Switch},
     {"vec", &Vectors},
+    {"virtual_calls", &VirtualCalls},
     {"volat", &Volatile},
     {"warp_reduce80", &WarpReduce},
 };

@@ -1,0 +1,4 @@
+struct Node{int value;const Node*next;};typedef int(*Function)(int,int);__device__ __noinline__ int add(int a,int b){return a+b;} __device__ __noinline__ int mul(int a,int b){return a*b;} struct Operation{Function f;int k;};
+__device__ int cells[4]={1,2,3,4};__constant__ float weights[8]={1,2,3,4.5f};__constant__ const int*cell=cells+2;__device__ Node last={5,0},first={6,&last};__device__ const Node*head=&first;__device__ const char*text="hi";__constant__ Operation operations[2]={{add,3},{mul,4}};
+__device__ int share(int x){__shared__ int s;if(threadIdx.x==0)s=x;__syncthreads();return s;}
+extern "C" __global__ void k(int*a){int i=threadIdx.x;int list=0;for(const Node*p=head;p;p=p->next)list=list*10+p->value;a[i]=cells[i&3]+(int)(2*weights[i&3])+*cell+text[1]+share(i+1000)+operations[i&1].f(list,operations[i&1].k);}
