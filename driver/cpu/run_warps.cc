@@ -34,6 +34,8 @@ class Mapping {
     return data_ = static_cast<std::byte*>(memory);
   }
 
+  bool Contains(uintptr_t address) const { return address - reinterpret_cast<uintptr_t>(data_) < bytes_; }
+
  private:
   void Reset() {
     if (data_ != nullptr) munmap(data_, bytes_);
@@ -401,6 +403,8 @@ void SetUp(const uint32_t (&size)[3], std::byte* warps, size_t stride, uint32_t 
 }
 
 }  // namespace
+
+bool IsInLocalMemory(uintptr_t address) { return scratch.local.Contains(address); }
 
 extern "C" void slipway_cpu_run_warps(CpuLaunch* launch, uint64_t first, uint64_t last, std::byte* shared,
                                       const CpuRegions* regions) {

@@ -151,6 +151,9 @@ struct alignas(64) Warp {
 extern "C" void slipway_cpu_run_warps(CpuLaunch* launch, uint64_t first, uint64_t last, std::byte* shared,
                                       const CpuRegions* regions);
 
+// Whether an address lies in the local memory of the warps that this thread runs.
+bool IsInLocalMemory(uintptr_t address);
+
 // Does what the lanes `lanes` of a warp, all at waits of this kind, wait for; not for barriers of the block.
 void RunWarpOperation(const CpuWait& wait, Warp& warp, uint32_t lanes);
 

@@ -138,6 +138,11 @@ class SystemCalls : public ApiTest {
         ".extern .func __assertfail(.param .b64 m, .param .b64 f, .param .b32 l, .param .b64 n, .param .b64 s);\n"
         ".extern .func (.param .b64 r) malloc(.param .b64 bytes);\n"
         ".extern .func free(.param .b64 p);\n"
+        // Bit 0: local; 1: global.
+        ".func (.param .b32 r) spaces(.param .b64 p)\n{\n"
+        ".reg .pred %p<2>; .reg .b32 %r<2>; .reg .b64 %l; ld.param.b64 %l, [p];\n"
+        "isspacep.local %p0, %l; isspacep.global %p1, %l; selp.b32 %r0, 1, 0, %p0; selp.b32 %r1, 2, 0, %p1;\n"
+        "or.b32 %r0, %r0, %r1; st.param.b32 [r], %r0; ret;\n}\n"
         // "%d: %f %s %lld\n", "text"
         ".global .align 1 .b8 format[16] = {37, 100, 58, 32, 37, 102, 32, 37, 115, 32, 37, 108, 108, 100, 10, 0};\n"
         ".global .align 1 .b8 text[5] = {116, 101, 120, 116, 0};\n"
@@ -248,6 +253,20 @@ TEST_F(SystemCalls, TheHeapHas8MiBAndIsTheContexts) {
   const CUdeviceptr next = NewWords(2);
   EXPECT_CUDA(Run(take, next, 0, 1, 1));
   EXPECT_EQ(ReadWords(next, 1)[0], 8U) << "a new context has a new heap";
+}
+
+TEST_F(SystemCalls, LocalMemoryIsLocalToTheFunctionsThatItIsGivenTo) {  // isspacep of a caller's variable.
+  for (const std::string wait : {"", "bar.sync 0;"}) {
+    const CUdeviceptr out = NewWords(64);
+    EXPECT_CUDA(Run(R"(
+      .local .align 8 .b8 depot[32]; mov.u64 %l1, depot; cvta.local.u64 %l1, %l1; add.s64 %l1, %l1, 31;)" +
+                        wait + R"(
+      { .param .b32 r; .param .b64 p; st.param.b64 [p], %l1; call (r), spaces, (p); ld.param.b32 %r3, [r]; }
+      { .param .b32 r; .param .b64 p; st.param.b64 [p], %a; call (r), spaces, (p); ld.param.b32 %r4, [r]; }
+      mad.lo.u32 %r3, %r4, 16, %r3; mul.wide.u32 %l3, %i, 4; add.s64 %l3, %l3, %a; st.global.u32 [%l3], %r3;)",
+                    out, 0, 1, 64));
+    EXPECT_THAT(ReadWords(out, 64), testing::Each(0x21U)) << wait;
+  }
 }
 
 TEST_F(SystemCalls, FreeingWhatMallocDidNotGiveFailsTheLaunch) {

@@ -6,6 +6,7 @@
 
 #include "driver/cpu/fault.h"
 #include "driver/cpu/translate/narrow_floats.h"
+#include "driver/cpu/warp.h"
 
 namespace slipway::cpu {
 namespace {
@@ -29,6 +30,9 @@ uint64_t GlobalTimer() {
           .count());
 }
 
+// Whether a generic address lies in local memory, of whatever function.
+bool IsLocal(uintptr_t address) { return IsOnBlockStack(address) || IsInLocalMemory(address); }
+
 }  // namespace
 
 absl::Span<const std::pair<std::string_view, void*>> InstructionFunctions() {
@@ -37,7 +41,7 @@ absl::Span<const std::pair<std::string_view, void*>> InstructionFunctions() {
       {"slipway_decode_narrow_float", reinterpret_cast<void*>(&DecodeNarrowFloat)},
       {"slipway_fns", reinterpret_cast<void*>(&FindNthSet)},
       {"slipway_global_timer", reinterpret_cast<void*>(&GlobalTimer)},
-      {"slipway_is_on_stack", reinterpret_cast<void*>(&IsOnBlockStack)},
+      {"slipway_is_local", reinterpret_cast<void*>(&IsLocal)},
   };
   return functions;
 }

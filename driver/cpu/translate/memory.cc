@@ -161,7 +161,7 @@ Value* IsInSpace(Emitter& e, Value* address, Space space) {
   }
   if (space == Space::kLocal) {
     // Of the functions that called this one.
-    result = e.CallHost("slipway_is_on_stack", e.b.getInt1Ty(), {address});
+    result = e.CallHost("slipway_is_local", e.b.getInt1Ty(), {address});
     for (size_t i = 0; i < e.function.variables.size(); ++i) {
       const ptx::Variable& variable = e.function.variables[i];
       if (variable.space != Space::kLocal) continue;
