@@ -87,12 +87,12 @@ Conversion Read(const char* text, Arguments& arguments) {  // At the '%'.
   return result;
 }
 
-// The conversion for the host's snprintf, whose integers are all long long.
+// The conversion for the host's snprintf, whose integers are all intmax_t.
 std::string HostFormat(const Conversion& conversion) {
   std::string format = "%" + conversion.flags;
   if (conversion.width >= 0) format += std::to_string(conversion.width);
   if (conversion.precision >= 0) format += "." + std::to_string(conversion.precision);
-  if (std::strchr("diouxX", conversion.type) != nullptr) format += "ll";
+  if (std::strchr("diouxX", conversion.type) != nullptr) format += "j";
   return format + conversion.type;
 }
 
@@ -118,10 +118,10 @@ void PrintInteger(const Conversion& conversion, Arguments& arguments, std::strin
   const int unused = wide ? 0 : conversion.size == "hh" ? 56 : conversion.size == "h" ? 48 : 32;
   bits <<= unused;
   bits = is_signed ? static_cast<uint64_t>(static_cast<int64_t>(bits) >> unused) : bits >> unused;
-  Print(HostFormat(conversion), static_cast<long long>(bits), out);
+  Print(HostFormat(conversion), static_cast<intmax_t>(bits), out);
 }
 
-void PrintString(Conversion conversion, const char* text, std::string* out) {
+void PrintString(const Conversion& conversion, const char* text, std::string* out) {
   if (text == nullptr) text = "(null)";
   const std::string_view shown(
       text, conversion.precision < 0 ? std::strlen(text) : strnlen(text, static_cast<size_t>(conversion.precision)));

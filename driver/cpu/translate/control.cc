@@ -138,6 +138,7 @@ Signature SignatureOf(Emitter& e, const Operand& prototype) {
 // Calls code of DeclareDevice's type; goes on where it returned.
 void EmitCall(Emitter& e, Value* code, const std::vector<Value*>& values) {
   std::vector<llvm::Type*> types;
+  types.reserve(values.size());
   for (Value* value : values) types.push_back(value->getType());
   Value* ended = e.b.CreateCall(llvm::FunctionType::get(e.b.getInt1Ty(), types, false), code, values);
   llvm::Function* const function = e.b.GetInsertBlock()->getParent();

@@ -88,10 +88,11 @@ bool EmitNarrowConversion(Emitter& e) {
     Value* codes = e.b.CreateZExt(e.In(1, packed), e.b.getInt32Ty());
     Value* result = e.Int(32, 0);
     for (int lane = 0; lane < 2; ++lane) {
-      Value* code = e.b.CreateAnd(e.b.CreateLShr(codes, lane * code_bits), (1U << code_bits) - 1);
+      Value* code =
+          e.b.CreateAnd(e.b.CreateLShr(codes, static_cast<uint64_t>(lane * code_bits)), (1U << code_bits) - 1);
       llvm::CallInst* half = e.CallHost("slipway_decode_narrow_float", e.b.getInt32Ty(), {code, index, relu});
       half->setDoesNotAccessMemory();
-      result = e.b.CreateOr(result, e.b.CreateShl(half, 16 * lane));
+      result = e.b.CreateOr(result, e.b.CreateShl(half, static_cast<uint64_t>(16 * lane)));
     }
     e.Out(result, other);
     return true;
@@ -105,7 +106,7 @@ bool EmitNarrowConversion(Emitter& e) {
                                     : e.In(static_cast<size_t>(2 - lane), kF32);
     llvm::CallInst* code = e.CallHost("slipway_encode_narrow_float", e.b.getInt32Ty(), {value, index, relu});
     code->setDoesNotAccessMemory();
-    result = e.b.CreateOr(result, e.b.CreateShl(code, lane * code_bits));
+    result = e.b.CreateOr(result, e.b.CreateShl(code, static_cast<uint64_t>(lane * code_bits)));
   }
   e.Out(e.b.CreateTrunc(result, e.b.getIntNTy(format->register_bits)), packed);
   return true;

@@ -75,7 +75,7 @@ void EmitParts(Emitter& e, int parts, bool saturate, Type result_type, Type a_ty
       value = e.Call(llvm::Intrinsic::smin, {value, e.b.getInt32(static_cast<uint32_t>(high))});
     }
     value = e.b.CreateAnd(value, (uint64_t{1} << bits) - 1);
-    result = e.b.CreateOr(result, e.b.CreateShl(value, i * bits));
+    result = e.b.CreateOr(result, e.b.CreateShl(value, static_cast<uint64_t>(i * bits)));
   }
   e.Out(result, kB32);
 }
