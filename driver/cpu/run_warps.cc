@@ -416,6 +416,7 @@ extern "C" void slipway_cpu_run_warps(CpuLaunch* launch, uint64_t first, uint64_
   std::byte* const warps = own.warps.Reserve(warp_count * stride);
   std::byte* const local = own.local.Reserve(warp_count * kLanes * regions->local_bytes);
   if (warps == nullptr || (local == nullptr && regions->local_bytes != 0)) {
+    own.stride = 0;  // What the warps have been set up for may be gone.
     std::atomic_ref(launch->trapped).store(kNoMemory, std::memory_order_relaxed);
     return;
   }

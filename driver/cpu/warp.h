@@ -77,6 +77,7 @@ inline constexpr uint32_t kTrapped = 0xfffffffe;   // A thread executed `trap`.
 inline constexpr uint32_t kEnded = 0xffff;         // In Warp::at: the thread has ended.
 
 inline constexpr uint32_t kInLanes = 0xffffffff;  // An operand is no constant: each lane has stored its own.
+inline constexpr uint32_t kShuffleBits = 0x1f1f;  // All that shuffles look at: a lane or clamp, and a segment mask.
 
 // Where a register of a warp's lanes is kept.
 struct CpuSlot {
@@ -111,7 +112,7 @@ struct CpuWait {
 struct CpuRegions {
   uint64_t count;
   uint64_t slot_bytes;   // What registers that live across waits take, of a warp.
-  uint64_t local_bytes;  // Local memory of a thread, a multiple of 16.
+  uint64_t local_bytes;  // Local memory of a thread, a multiple of its alignment.
   const CpuWait* waits;
 };
 

@@ -1,9 +1,14 @@
 // Threads that wait for each other on the CPU device: barriers, warp operations, divergent lanes, locks and flags; and
 // every way in which such a kernel fails. Expected values are computed here by plain loops over threads.
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstring>
+#include <fstream>
 #include <numeric>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "driver/cpu/program.h"
@@ -195,6 +200,18 @@ TEST_P(PtxWait, WarpSumByShuffles) {
         });
 }
 
+TEST_P(PtxWait, ShufflesWithAllOnes) {  // Of which a lane and a segment mask are five bits each.
+  Check(Kernel(R"(
+    mov.u32 %r10, -1;
+    shfl.sync.bfly.b32 %r11, %v, %r10, 31, -1;
+    shfl.sync.idx.b32 %r12, %v, 0, %r10, -1;
+    mad.lo.s32 %d, %r12, 3, %r11;)"),
+        [](const std::vector<uint32_t>& values, uint32_t t) {
+          const uint32_t other = t ^ 31;  // Where there is no such lane: the lane's own value.
+          return values[other < values.size() ? other : t] + 3 * values[t];
+        });
+}
+
 TEST_P(PtxWait, FirstWarpGoesOnAlone) {  // Lanes of one warp shuffle while the others wait at the barrier.
   Check(
       Kernel(R"(
@@ -270,6 +287,15 @@ TEST_P(PtxWait, LocalMemoryAndWideRegistersLiveOn) {
         [](const std::vector<uint32_t>& values, uint32_t t) {
           return (values[t] & 0xffff) + (values[t] > 0x7fffffff ? 1000000 : 0);
         });
+}
+
+TEST_P(PtxWait, LocalMemoryIsAlignedAsItAsks) {
+  Check(Kernel(R"(
+    { .local .align 128 .b8 own[16]; .reg .b64 %w;
+    mov.u64 %w, own; cvta.local.u64 %w, %w; cvt.u32.u64 %r10, %w; and.b32 %r10, %r10, 127; st.local.u32 [own], %r10;
+    bar.sync 0;
+    ld.local.u32 %r11, [own]; add.s32 %d, %v, %r11; })"),
+        [](const std::vector<uint32_t>& values, uint32_t t) { return values[t]; });
 }
 
 constexpr char kFunctionsThatWait[] = R"(
@@ -430,6 +456,42 @@ TEST(PtxWaitFailure, AnotherLaunchAfterOne) {  // Nothing of a block that did no
     EXPECT_EQ(RunKernel(*bad, {64}, in).failure, kThreadTrapped);
     EXPECT_EQ(RunKernel(*good, {64}, in).out, in);
   }
+}
+
+// Lets the process have as much address space as it has now and `more`, as long as this lives.
+class AddressSpaceLimit {
+ public:
+  explicit AddressSpaceLimit(rlim_t more) {
+    EXPECT_EQ(getrlimit(RLIMIT_AS, &before_), 0);
+    rlim_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    const rlimit less{pages * static_cast<rlim_t>(sysconf(_SC_PAGESIZE)) + more, before_.rlim_max};
+    EXPECT_EQ(setrlimit(RLIMIT_AS, &less), 0);
+  }
+  ~AddressSpaceLimit() { EXPECT_EQ(setrlimit(RLIMIT_AS, &before_), 0); }
+
+ private:
+  rlimit before_ = {};
+};
+
+TEST(PtxWaitFailure, AnotherLaunchAfterOneWithoutMemory) {
+  const auto kernel = [](const std::string& bytes) {
+    return LoadOrDie(Kernel("{ .local .align 4 .b8 own[" + bytes + R"(]; st.local.u32 [own], %v;
+    bar.sync 0; ld.local.u32 %d, [own]; })"));
+  };
+  const auto small = kernel("16");
+  const auto large = kernel("500000");
+  const std::vector<uint32_t> in = Input(32), more = Input(1024);
+  std::thread thread([&] {  // One that keeps no memory yet.
+    EXPECT_EQ(RunKernel(*small, {32}, in, 0, 1).out, in);
+    {
+      const AddressSpaceLimit limit(size_t{64} << 20);
+      EXPECT_EQ(RunKernel(*large, {1024}, more, 0, 1).failure, kNoMemory);
+    }
+    EXPECT_EQ(RunKernel(*small, {32}, in, 0, 1).out, in);
+    EXPECT_EQ(RunKernel(*large, {1024}, more, 0, 1).out, more);
+  });
+  thread.join();
 }
 
 struct Refused {

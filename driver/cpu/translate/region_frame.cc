@@ -153,14 +153,16 @@ class KernelRegions {
 
   // Local memory, and what calls pass to each other.
   void PlaceLocal() {
+    uint64_t align = 16;
     for (size_t i = 0; i < kernel_.variables.size(); ++i) {
       if (!IsLaneMemory(i)) continue;
       const ptx::Variable& variable = kernel_.variables[i];
+      align = std::max<uint64_t>(align, variable.align);
       local_bytes_ = llvm::alignTo(local_bytes_, variable.align);
       local_.emplace_back(i, local_bytes_);
       local_bytes_ += variable.bytes;
     }
-    local_bytes_ = llvm::alignTo(local_bytes_, 16);
+    local_bytes_ = llvm::alignTo(local_bytes_, align);  // The lanes' follow each other.
   }
 
   Region Look(size_t w, const std::vector<bool>& stops) {
@@ -668,8 +670,9 @@ class KernelRegions {
     };
     const auto byte = [&](auto value) { return b_.getInt8(static_cast<uint8_t>(value)); };
     const auto operand = [&](const Operand* of_shuffle) {
-      return b_.getInt32(form.kind == Wait::kShuffle && IsConstant(of_shuffle) ? static_cast<uint32_t>(of_shuffle->bits)
-                                                                               : kInLanes);
+      return b_.getInt32(form.kind == Wait::kShuffle && IsConstant(of_shuffle)
+                             ? static_cast<uint32_t>(of_shuffle->bits) & kShuffleBits
+                             : kInLanes);
     };
     return llvm::ConstantStruct::getAnon(
         context(), {byte(kind), byte(form.mode), byte(form.is_signed), byte(form.is_whole), byte(form.converged),
