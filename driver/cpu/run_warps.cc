@@ -194,13 +194,28 @@ inline CpuRegion WholeRegion(const CpuWait& wait, Warp& warp, uint32_t lanes) {
 }
 
 bool SameOperation(const CpuWait& x, const CpuWait& y) {
-  return x.kind == y.kind && x.mode == y.mode && x.is_signed == y.is_signed && x.converged == y.converged;
+  return x.kind == y.kind && x.mode == y.mode && x.is_signed == y.is_signed && x.converged == y.converged &&
+         x.is_wide == y.is_wide;
 }
 
 void Perform(Warp& warp, uint32_t lanes, const CpuWait& wait) {
   RunWarpOperation(wait, warp, lanes);
   warp.pending &= ~lanes;
   warp.ready |= lanes;
+}
+
+// The same for lanes that may stand at several waits: each has its own lane to shuffle with.
+void PerformApart(Block& block, Warp& warp, uint32_t lanes, CpuWait wait) {
+  if (wait.kind == Wait::kShuffle) {
+    for (uint32_t left = lanes; left != 0; left &= left - 1) {
+      const uint32_t lane = First(left);
+      const CpuWait& own = block.wait(warp.at[lane]);
+      if (own.b != kInLanes) warp.b[lane] = own.b;
+      if (own.c != kInLanes) warp.c[lane] = own.c;
+    }
+    wait.b = wait.c = kInLanes;
+  }
+  Perform(warp, lanes, wait);
 }
 
 // All lanes that are left stand at one wait.
@@ -237,7 +252,7 @@ void PerformComplete(Block& block, Warp& warp) {
     }
     left &= ~here;
     if (wait.converged || (mask & warp.alive & ~here) != 0) continue;
-    Perform(warp, here, wait);
+    PerformApart(block, warp, here, wait);
   }
 }
 

@@ -7,6 +7,7 @@
 
 #include "gmock/gmock.h"
 #include "tests/assembled.h"
+#include "tests/cpu/address_space_limit.h"
 #include "tests/cpu/api_fixture.h"
 
 namespace slipway::cpu {
@@ -66,6 +67,13 @@ membar.gl;
 MEET: bar.sync 0;
 sub.u32 %r5, %r5, 1; setp.ne.u32 %p3, %r5, 0; @%p3 bra ROUND;
 mov.u32 %r8, %ctaid.x; mad.wide.u32 %l2, %r8, 4, %l1; setp.eq.u32 %p1, %r3, 0; @%p1 st.global.u32 [%l2+4], %r6;
+ret;
+}
+.visible .entry large(.param .u64 words, .param .u32 n)
+{
+.local .align 4 .b8 own[500000]; .reg .b32 %r<4>; .reg .b64 %l<4>;
+mov.u32 %r1, %tid.x; st.local.u32 [own], %r1; bar.sync 0; ld.local.u32 %r2, [own];
+ld.param.u64 %l1, [words]; mad.wide.u32 %l1, %r1, 4, %l1; st.global.u32 [%l1], %r2;
 ret;
 }
 .visible .entry deadlock(.param .u64 words, .param .u32 n)
@@ -198,6 +206,20 @@ TEST_F(ApiWait, LaunchesThatCannotEnd) {
     EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr(test.message));
     EXPECT_EQ(LaunchWait(test.kernel, 1, 64, 0, test.n), CUDA_ERROR_LAUNCH_FAILED);
   }
+}
+
+TEST_F(ApiWait, LaunchesWithoutMemory) {
+  const CUdeviceptr words = NewWords(1024);
+  ::testing::internal::CaptureStderr();
+  {
+    const AddressSpaceLimit limit(size_t{64} << 20);
+    EXPECT_CUDA(LaunchWait("large", 1, 1024, words, 0));
+    EXPECT_EQ(Api().CtxSynchronize(), CUDA_ERROR_LAUNCH_FAILED);
+  }
+  EXPECT_THAT(
+      ::testing::internal::GetCapturedStderr(),
+      HasSubstr("cpu device: no memory for the registers and the local memory of a block in kernel large, blocks "
+                "0 to 0; every later call on its context fails"));
 }
 
 }  // namespace

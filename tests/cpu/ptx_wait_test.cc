@@ -1,11 +1,7 @@
 // Threads that wait for each other on the CPU device: barriers, warp operations, divergent lanes, locks and flags; and
 // every way in which such a kernel fails. Expected values are computed here by plain loops over threads.
-#include <sys/resource.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstring>
-#include <fstream>
 #include <numeric>
 #include <string>
 #include <thread>
@@ -15,6 +11,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "tests/assembled.h"
+#include "tests/cpu/address_space_limit.h"
 
 namespace slipway::cpu {
 namespace {
@@ -246,6 +243,21 @@ TEST_P(PtxWait, BothSidesOfABranchMeetInOneOperation) {  // From compute capabil
         });
 }
 
+TEST_P(PtxWait, BothSidesOfABranchMeetInOneShuffle) {  // Each with its own lane and segments.
+  Check(Kernel(R"(
+    and.b32 %r10, %t, 1; setp.eq.u32 %p1, %r10, 0; add.s32 %r11, %t, 2;
+    @%p1 bra EVEN;
+    shfl.sync.idx.b32 %d, %v, 3, 31, -1; bra END;
+    EVEN: and.b32 %r10, %t, 2; setp.eq.u32 %p2, %r10, 0; @%p2 bra FOURTH;
+    shfl.sync.idx.b32 %d, %v, %r11, 31, -1; bra END;
+    FOURTH: shfl.sync.idx.b32 %d, %v, 1, 0x181f, -1;)"),
+        [](const std::vector<uint32_t>& values, uint32_t t) {
+          const uint32_t first = t / 32 * 32;
+          const uint32_t from = t % 2 == 1 ? 3 : t % 4 == 2 ? (t + 2) % 32 : t % 32 / 8 * 8 + 1;
+          return values[first + from < values.size() ? first + from : t];
+        });
+}
+
 TEST_P(PtxWait, LanesGoRoundALoopADifferentNumberOfTimes) {
   Check(Kernel(R"(
     and.b32 %r10, %v, 15; mov.u32 %d, 0;
@@ -457,22 +469,6 @@ TEST(PtxWaitFailure, AnotherLaunchAfterOne) {  // Nothing of a block that did no
     EXPECT_EQ(RunKernel(*good, {64}, in).out, in);
   }
 }
-
-// Lets the process have as much address space as it has now and `more`, as long as this lives.
-class AddressSpaceLimit {
- public:
-  explicit AddressSpaceLimit(rlim_t more) {
-    EXPECT_EQ(getrlimit(RLIMIT_AS, &before_), 0);
-    rlim_t pages = 0;
-    std::ifstream("/proc/self/statm") >> pages;
-    const rlimit less{pages * static_cast<rlim_t>(sysconf(_SC_PAGESIZE)) + more, before_.rlim_max};
-    EXPECT_EQ(setrlimit(RLIMIT_AS, &less), 0);
-  }
-  ~AddressSpaceLimit() { EXPECT_EQ(setrlimit(RLIMIT_AS, &before_), 0); }
-
- private:
-  rlimit before_ = {};
-};
 
 TEST(PtxWaitFailure, AnotherLaunchAfterOneWithoutMemory) {
   const auto kernel = [](const std::string& bytes) {
