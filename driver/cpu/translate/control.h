@@ -10,8 +10,8 @@ namespace slipway::cpu {
 // Finds out which registers of a kernel may be read before a thread has written them (e.carries).
 void FindCarriedRegisters(Emitter& e);
 
-// Translates e.function's body, or e.part of it, from the builder's insertion point on; every path ends in a branch to e.returned,
-// e.exited or e.trapped. Errors are in e.status().
+// Translates e.function's body, or e.part of it, from the builder's insertion point on; every path ends in a branch to
+// e.returned, e.exited or e.trapped. Errors are in e.status().
 void EmitBody(Emitter& e);
 
 // Ends the thread and its range of blocks; the launch fails for this reason.
