@@ -28,7 +28,8 @@ absl::Span<const int64_t> Arg::strides() const {
 
 AnyArrayView Arg::view() const {
   AnyArrayView view(data(), facts_);
-  std::memcpy(view.dims_, DimsOf(struct_address()), 2 * rank() * sizeof(int64_t));
+  // Of a tensor whose rank no array has nothing more is known.
+  if (rank() <= kMaxRank) std::memcpy(view.dims_, DimsOf(struct_address()), 2 * rank() * sizeof(int64_t));
   return view;
 }
 

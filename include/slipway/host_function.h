@@ -37,7 +37,8 @@
 namespace slipway {
 
 // The configuration of a launch that is one call. A host function does its own loops: it is called once for each
-// launch, whatever grid and block are. (ForSize(0) launches nothing, here as anywhere.)
+// launch, whatever grid and block are; they are checked like those of a GPU. (ForSize(0) launches nothing, here as
+// anywhere.)
 inline constexpr LaunchConfig kCallOnce = {.grid = {1, 1, 1}, .block = {1, 1, 1}};
 
 // What a host function returns, as a status. Void and absl::Status are known; an application's own error type is made

@@ -4,6 +4,7 @@
 #define SLIPWAY_PACKING_H_
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -20,7 +21,7 @@ namespace slipway::internal {
 
 // What a parameter or an argument is, in 16 bits, never 0: kind, dtype and, of arrays, rank. Four of them make a word,
 // so that a launch compares the types of four arguments, known to the compiler, with those of four parameters at once.
-// Structs have no code that is equal to anything.
+// A struct's is its size and alignment; those of more than 511 times their alignment have no code that is equal to any.
 using TypeCode = uint16_t;
 inline constexpr int kCodesPerWord = 4;
 constexpr TypeCode CodeOf(ParamKind kind, DType dtype, int rank) {
@@ -28,9 +29,14 @@ constexpr TypeCode CodeOf(ParamKind kind, DType dtype, int rank) {
                                static_cast<unsigned>(dtype));
 }
 inline constexpr TypeCode kStructParamCode = 0xfffe, kNoParamCode = 0xffff;  // An argument's that fits no code.
+constexpr TypeCode StructCode(uint32_t size, uint32_t align, TypeCode otherwise) {
+  const uint32_t count = size / align, exponent = static_cast<uint32_t>(std::countr_zero(align));
+  if (count >= 512 || exponent >= 8) return otherwise;
+  return static_cast<TypeCode>((static_cast<unsigned>(ParamKind::kStruct) + 1) << 12 | exponent << 9 | count);
+}
 constexpr bool IsAddress(TypeCode code) { return code >> 12 == static_cast<unsigned>(ParamKind::kPointer) + 1; }
 inline TypeCode CodeOf(const ParamSpec& param) {
-  if (param.kind == ParamKind::kStruct) return kStructParamCode;
+  if (param.kind == ParamKind::kStruct) return StructCode(param.struct_size, param.struct_align, kStructParamCode);
   return CodeOf(param.kind, param.dtype, param.kind == ParamKind::kArray ? param.rank : 0);
 }
 
@@ -82,7 +88,7 @@ template <StructArgument S>
 struct Packer<S> {
   static constexpr size_t kMaxBytes = sizeof(S);
   static constexpr bool kHasFacts = false;
-  static constexpr TypeCode Code(const S&) { return kNoParamCode; }
+  static constexpr TypeCode Code(const S&) { return StructCode(sizeof(S), alignof(S), kNoParamCode); }
   static void Store(std::byte* to, const S& value) { std::memcpy(to, &value, sizeof(S)); }
   static Facts Misfit(const FactsDemand& demand, const S& value) { return demand.Misfit(FactsOf(value, 0)); }
   static constexpr Facts FactsOf(const S&, uint16_t) { return facts::OfStruct(sizeof(S), alignof(S)); }

@@ -84,13 +84,29 @@ struct HasElements<T, ArrayView<U, N, K>> : std::bool_constant<std::is_same_v<T,
 template <class T, class U, int N>
 struct HasElements<T, Array<U, N>> : HasElements<T, ArrayView<U, N>> {};
 template <class T, Tensor A>
-struct HasElements<T, A> : std::bool_constant<(!TensorAccess<A>::kReadOnly || std::is_const_v<T>)&&[] {
-  if constexpr (TensorAccess<A>::kStaticDType) {
-    return TensorTrait<A>::kDType == kDTypeOf<T>;
-  } else {
-    return true;  // Compared at launch.
-  }
-}()> {};
+requires(!std::is_void_v<T>) struct HasElements<T, A>
+    : std::bool_constant<(!TensorAccess<A>::kReadOnly || std::is_const_v<T>)&&[] {
+      if constexpr (TensorAccess<A>::kStaticDType) {
+        return TensorTrait<A>::kDType == kDTypeOf<T>;
+      } else {
+        return true;  // Compared at launch.
+      }
+    }()> {
+};
+
+// Whether it is an array or a tensor that may stand for a `void*`: not one that is read-only, unless for `const void*`.
+template <class T, class A>
+struct StandsForVoid : std::false_type {};
+template <class T, class U, int N, Layout K>
+requires std::is_void_v<T>
+struct StandsForVoid<T, ArrayView<U, N, K>> : std::bool_constant<std::is_const_v<T> || !std::is_const_v<U>> {
+};
+template <class T, class U, int N>
+struct StandsForVoid<T, Array<U, N>> : StandsForVoid<T, ArrayView<U, N>> {};
+template <class T, Tensor A>
+requires std::is_void_v<T>
+struct StandsForVoid<T, A> : std::bool_constant<std::is_const_v<T> || !TensorAccess<A>::kReadOnly> {
+};
 
 // A pointer takes pointers that convert to it, the driver's addresses, and arrays of any rank that are contiguous.
 template <class T>
@@ -102,7 +118,7 @@ struct ParamTraits<T*> {
   template <class A>
   static constexpr bool kAccepts =
       (std::is_pointer_v<A> && std::is_convertible_v<A, T*>) || std::is_null_pointer_v<A> ||
-      std::is_same_v<A, CUdeviceptr> || HasElements<T, A>::value;
+      std::is_same_v<A, CUdeviceptr> || HasElements<T, A>::value || StandsForVoid<T, A>::value;
   static ParamSpec Spec() {
     return {.name = {}, .kind = ParamKind::kPointer, .dtype = kPointeeOf<T>, .read_only = std::is_const_v<T>};
   }

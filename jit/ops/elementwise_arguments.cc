@@ -79,6 +79,10 @@ absl::Status CheckKind(const Parameter& parameter, const Arg& arg) {
 
 // Kernels may take pointers and structs; a text has no use for them.
 absl::Status CheckArrayOrNumber(std::string_view role, const Parameter& parameter, const Arg& arg) {
+  if (arg.is_array() && arg.rank() > kMaxRank) {
+    return Invalid(Cat(Called(role, parameter), ": a tensor whose rank is not from 0 to ", kMaxRank,
+                       " is given; arrays have 0 to ", kMaxRank, " dimensions"));
+  }
   if (arg.is_scalar() || arg.is_array()) return absl::OkStatus();
   const bool pointer = (arg.facts() & facts::kPointer) != 0;
   return Invalid(Cat(Called(role, parameter), ": ", pointer ? "a raw pointer" : "a struct",

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <thread>
 #include <vector>
@@ -121,6 +122,22 @@ TEST_F(HostFunctionTest, TakesMemoryThatIsThere) {
   const Vec tensor = {to.data(), {4}, {1}};
   ASSERT_EQ(scale(stream_, kCallOnce, tensor, from.data(), 5.0, 4), absl::OkStatus());
   EXPECT_THAT(to, ElementsAre(5, 10, 15, 20));
+}
+
+TEST_F(HostFunctionTest, ArraysStandForAddressesOfAnything) {
+  const auto copy = HostFunction::Make(
+                        "copy", +[](void* to, const void* from, size_t bytes) { std::memcpy(to, from, bytes); })
+                        .value();
+  ASSERT_EQ(copy(stream_, kCallOnce, y_, x_, sizeof(double) * 3), absl::OkStatus());
+  EXPECT_THAT(y_.ToVector().value(), ElementsAre(1, 2, 3));
+  const ArrayView<const double, 1> constant = x_;
+  ASSERT_EQ(copy(stream_, kCallOnce, y_, constant, sizeof(double) * 3), absl::OkStatus());
+  static_assert(ArgumentFor<const void*, ArrayView<const double, 1>>);
+  static_assert(!ArgumentFor<void*, ArrayView<const double, 1>>);
+  const Vec tensor = {y_.data(), {3}, {1}};
+  ASSERT_EQ(copy(stream_, kCallOnce, tensor, x_, sizeof(double)), absl::OkStatus());
+  const Array<double, 1> elsewhere = Array<double, 1>::Zeros(Device::Open(NullDriver()).value(), 3).value();
+  EXPECT_THAT(std::string(copy(stream_, kCallOnce, y_, elsewhere, sizeof(double)).message()), HasSubstr("null device"));
 }
 
 TEST_F(HostFunctionTest, EveryWayIn) {

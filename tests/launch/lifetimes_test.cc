@@ -100,7 +100,7 @@ constexpr char kShortPtx[] = R"(
 TEST_F(LifetimeTest, KernelsComeAndGoWhileOthersLaunch) {  // FC-27
   using ShortKernel = TypedKernel<int32_t*, int32_t>;
   AssembleAfterTests(kShortPtx);
-  const int rounds = cpu::kSanitized ? 100 : 2000;
+  const int rounds = cpu::kSanitized ? 100 : 1000;  // Of each of two threads.
   const auto load = [&](const char* ptx) {
     auto inspection = std::make_shared<Inspection>();
     inspection->ptx = ptx;

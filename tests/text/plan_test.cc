@@ -27,9 +27,22 @@ struct Grid {
   float* data;
   int64_t shape[2];
 };
+struct AnyRank {
+  float* data;
+  const int64_t* shape;
+  int rank;
+};
 
 }  // namespace
 
+template <>
+struct TensorTrait<AnyRank> {
+  static constexpr DType kDType = DType::kFloat32;
+  static int rank(const AnyRank& tensor) { return tensor.rank; }
+  static float* data(const AnyRank& tensor) { return tensor.data; }
+  static const int64_t* shape(const AnyRank& tensor) { return tensor.shape; }
+  static const int64_t* strides(const AnyRank&) { return nullptr; }
+};
 template <>
 struct TensorTrait<Grid> {
   static constexpr DType kDType = DType::kFloat32;
@@ -401,6 +414,19 @@ TEST_F(PlanTest, Tensors) {
   EXPECT_THAT(z.ToVector().value(), ElementsAre(3, 6, 9, 12));
   EXPECT_THAT(allocated->ToVector<float>().value(), ElementsAre(2, 4, 6, 8));
   EXPECT_EQ(text.plans(), 1u);
+}
+
+TEST_F(PlanTest, TensorsOfARankThatNoArrayHas) {
+  const Elementwise text = Elementwise::Parse("z = x + 1").value();
+  const auto z = At<float, 1>(0x100000, {64});
+  const std::vector<int64_t> ones(40, 1);
+  for (int rank : {-1, 9, 15, 16, 1000}) {
+    const AnyRank tensor = {z.data(), ones.data(), rank};
+    EXPECT_EQ(MessageOf(text.Into(stream_, z, tensor)),
+              "input 'x': a tensor whose rank is not from 0 to 8 is given; arrays have 0 to 8 dimensions");
+    EXPECT_EQ(MessageOf(text.Into(stream_, tensor, z)),
+              "output 'z': a tensor whose rank is not from 0 to 8 is given; arrays have 0 to 8 dimensions");
+  }
 }
 
 TEST_F(PlanTest, PointersAndStructsAreNoArguments) {
