@@ -21,7 +21,8 @@ namespace slipway::internal {
 
 // What a parameter or an argument is, in 16 bits, never 0: kind, dtype and, of arrays, rank. Four of them make a word,
 // so that a launch compares the types of four arguments, known to the compiler, with those of four parameters at once.
-// A struct's is its size and alignment; those of more than 511 times their alignment have no code that is equal to any.
+// A struct's is its size and alignment, if it is made of whole words: others, and those of more than 511 words, have no
+// code that is equal to any, because quick copies would leave gaps beside them.
 using TypeCode = uint16_t;
 inline constexpr int kCodesPerWord = 4;
 constexpr TypeCode CodeOf(ParamKind kind, DType dtype, int rank) {
@@ -30,9 +31,9 @@ constexpr TypeCode CodeOf(ParamKind kind, DType dtype, int rank) {
 }
 inline constexpr TypeCode kStructParamCode = 0xfffe, kNoParamCode = 0xffff;  // An argument's that fits no code.
 constexpr TypeCode StructCode(uint32_t size, uint32_t align, TypeCode otherwise) {
-  const uint32_t count = size / align, exponent = static_cast<uint32_t>(std::countr_zero(align));
-  if (count >= 512 || exponent >= 8) return otherwise;
-  return static_cast<TypeCode>((static_cast<unsigned>(ParamKind::kStruct) + 1) << 12 | exponent << 9 | count);
+  if (size % 8 != 0 || size / 8 >= 512 || align > 8) return otherwise;
+  const auto exponent = static_cast<unsigned>(std::countr_zero(align));
+  return static_cast<TypeCode>((static_cast<unsigned>(ParamKind::kStruct) + 1) << 12 | exponent << 9 | size / 8);
 }
 constexpr bool IsAddress(TypeCode code) { return code >> 12 == static_cast<unsigned>(ParamKind::kPointer) + 1; }
 inline TypeCode CodeOf(const ParamSpec& param) {
