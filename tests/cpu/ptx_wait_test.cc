@@ -310,6 +310,18 @@ TEST_P(PtxWait, LocalMemoryIsAlignedAsItAsks) {
         [](const std::vector<uint32_t>& values, uint32_t t) { return values[t]; });
 }
 
+TEST_P(PtxWait, AddressesOfLocalMemoryLiveOn) {  // The same in name, but another in each thread.
+  Check(Kernel(R"(
+    { .local .align 8 .b8 own[16]; .reg .b64 %w<3>;
+    mov.u64 %w0, own; cvta.local.u64 %w1, %w0; add.s64 %w2, %w1, 4;
+    st.u32 [%w1], %v; st.u32 [%w2], %t;
+    bar.sync 0;
+    ld.u32 %r10, [%w1]; ld.local.u32 %r11, [own+4]; add.s32 %r12, %r10, 1; st.local.u32 [%w0], %r12;
+    bar.sync 0;
+    ld.u32 %r13, [%w1]; ld.u32 %r14, [%w2]; mad.lo.s32 %d, %r13, 3, %r10; sub.s32 %d, %d, %r11; add.s32 %d, %d, %r14; })"),
+        [](const std::vector<uint32_t>& values, uint32_t t) { return (values[t] + 1) * 3 + values[t]; });
+}
+
 constexpr char kFunctionsThatWait[] = R"(
 .shared .align 4 .b32 first[1];
 .func (.param .b32 result) broadcast(.param .b32 thread, .param .b32 value)

@@ -144,18 +144,10 @@ class KernelRegions {
     }
   }
 
-  bool IsLaneMemory(size_t variable) const {
-    const Space space = kernel_.variables[variable].space;
-    if (space == Space::kLocal) return true;
-    return space == Space::kParam &&
-           std::find(kernel_.params.begin(), kernel_.params.end(), static_cast<int>(variable)) == kernel_.params.end();
-  }
-
-  // Local memory, and what calls pass to each other.
   void PlaceLocal() {
     uint64_t align = 16;
     for (size_t i = 0; i < kernel_.variables.size(); ++i) {
-      if (!IsLaneMemory(i)) continue;
+      if (!IsOfThread(kernel_, static_cast<int>(i))) continue;
       const ptx::Variable& variable = kernel_.variables[i];
       align = std::max<uint64_t>(align, variable.align);
       local_bytes_ = llvm::alignTo(local_bytes_, variable.align);

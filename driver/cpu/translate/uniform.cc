@@ -14,6 +14,7 @@ namespace {
 using ptx::Function;
 using ptx::Instruction;
 using ptx::Operand;
+using ptx::Space;
 
 constexpr std::string_view kPure[] = {"mov", "add",   "sub", "mul",  "mad", "shl",  "shr", "and",  "or",
                                       "xor", "not",   "cvt", "cvta", "neg", "min",  "max", "setp", "selp",
@@ -25,10 +26,9 @@ constexpr size_t kMostBlocks = 2000;
 bool StartsWith(std::string_view text, std::string_view prefix) { return text.substr(0, prefix.size()) == prefix; }
 
 template <class F>
-bool AnySpecial(const Operand& operand, const F& f) {
-  if (operand.kind == Operand::Kind::kSpecial && f(operand.name)) return true;
-  return std::any_of(operand.elements.begin(), operand.elements.end(),
-                     [&](const Operand& element) { return AnySpecial(element, f); });
+bool AnyPart(const Operand& operand, const F& f) {
+  return f(operand) || std::any_of(operand.elements.begin(), operand.elements.end(),
+                                   [&](const Operand& element) { return AnyPart(element, f); });
 }
 
 bool IsParameterLoad(const Function& kernel, const Instruction& instruction) {
@@ -39,7 +39,10 @@ bool IsParameterLoad(const Function& kernel, const Instruction& instruction) {
 }
 
 // What differs between the lanes of a warp.
-bool IsPerThread(std::string_view special, bool rows) {
+bool IsPerThread(const Function& kernel, const Operand& operand, bool rows) {
+  if (operand.kind == Operand::Kind::kSymbol) return operand.variable >= 0 && IsOfThread(kernel, operand.variable);
+  if (operand.kind != Operand::Kind::kSpecial) return false;
+  const std::string_view special = operand.name;
   return (rows ? StartsWith(special, "%tid") : special == "%tid.x") || StartsWith(special, "%laneid") ||
          StartsWith(special, "%lanemask");
 }
@@ -65,10 +68,9 @@ class Analysis {
     for (size_t i = 0; i < kernel_.body.size(); ++i) {
       const Instruction& instruction = kernel_.body[i];
       const Effects& effects = effects_[i];
-      const bool per_thread =
-          std::any_of(instruction.operands.begin(), instruction.operands.end(), [&](const Operand& o) {
-            return AnySpecial(o, [&](std::string_view name) { return IsPerThread(name, rows_); });
-          });
+      const auto is_per_thread = [&](const Operand& part) { return IsPerThread(kernel_, part, rows_); };
+      const bool per_thread = std::any_of(instruction.operands.begin(), instruction.operands.end(),
+                                          [&](const Operand& operand) { return AnyPart(operand, is_per_thread); });
       Instruction unguarded = instruction;
       unguarded.guard = -1;
       const bool same = !per_thread && IsPure(kernel_, unguarded);
@@ -219,26 +221,35 @@ class Analysis {
 
 }  // namespace
 
+bool IsOfThread(const Function& kernel, int variable) {
+  const Space space = kernel.variables[variable].space;
+  return space == Space::kLocal || (space == Space::kParam && std::find(kernel.params.begin(), kernel.params.end(),
+                                                                        variable) == kernel.params.end());
+}
+
 bool IsPure(const Function& kernel, const Instruction& instruction) {
   if (instruction.guard >= 0) return false;
   for (std::string_view modifier : instruction.modifiers) {
     if (modifier == "cc") return false;  // Writes the carry flag.
   }
-  const auto changes = [](std::string_view special) {
-    return StartsWith(special, "%clock") || StartsWith(special, "%globaltimer") || StartsWith(special, "%pm");
+  const auto changes = [](const Operand& part) {
+    const std::string_view name = part.kind == Operand::Kind::kSpecial ? part.name : "";
+    return StartsWith(name, "%clock") || StartsWith(name, "%globaltimer") || StartsWith(name, "%pm");
   };
   for (const Operand& operand : instruction.operands) {
-    if (AnySpecial(operand, changes)) return false;
+    if (AnyPart(operand, changes)) return false;
   }
   if (instruction.opcode == "ld") return IsParameterLoad(kernel, instruction);
   return std::find(std::begin(kPure), std::end(kPure), instruction.opcode) != std::end(kPure);
 }
 
 bool UsesRows(const Function& kernel) {
-  const auto is_row = [](std::string_view name) { return name == "%tid.y" || name == "%tid.z"; };
+  const auto is_row = [](const Operand& part) {
+    return part.kind == Operand::Kind::kSpecial && (part.name == "%tid.y" || part.name == "%tid.z");
+  };
   for (const Instruction& instruction : kernel.body) {
     for (const Operand& operand : instruction.operands) {
-      if (AnySpecial(operand, is_row)) return true;
+      if (AnyPart(operand, is_row)) return true;
     }
   }
   return false;

@@ -8,6 +8,9 @@
 
 namespace slipway::cpu {
 
+// Whether a variable in memory is each thread's own: local memory, and what calls pass to each other.
+bool IsOfThread(const ptx::Function& kernel, int variable);
+
 // Whether an instruction computes its results from its operands alone: no memory but the kernel's parameters, no flags,
 // nothing that changes while a thread runs.
 bool IsPure(const ptx::Function& kernel, const ptx::Instruction& instruction);
