@@ -60,7 +60,6 @@ thread_local Scratch scratch;
 struct Barrier {
   uint32_t expected = 0;    // Threads; 0: all that have not ended.
   uint32_t arrived = 0;     // Threads, those that wait included.
-  uint32_t waiting = 0;     // Threads.
   uint32_t voters = 0;      // Threads whose predicate counts,
   uint32_t population = 0;  // and those of them whose predicate holds.
 };
@@ -129,7 +128,7 @@ void Release(Block& block, uint32_t number) {
   block.waiting_barriers &= ~(1U << number);
 }
 
-// Lanes, all at wait `at`, come to a barrier.
+// Lanes, all at one wait, come to a barrier.
 void ArriveAt(Block& block, Warp& warp, uint32_t lanes, uint32_t number, uint32_t threads, const CpuWait& wait) {
   if (number >= kBarriers || threads % kLanes != 0) {
     block.failure = kBadBarrier;
@@ -147,7 +146,6 @@ void ArriveAt(Block& block, Warp& warp, uint32_t lanes, uint32_t number, uint32_
     warp.ready |= lanes;
   } else {
     warp.waiting[number] |= lanes;
-    barrier.waiting += Count(lanes);
     block.waiting_barriers |= 1U << number;
   }
   Release(block, number);
