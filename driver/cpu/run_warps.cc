@@ -180,8 +180,9 @@ inline CpuRegion WholeRegion(const CpuWait& wait, Warp& warp, uint32_t lanes) {
   if (lanes != kAllLanes || warp.width == 0) return nullptr;
   const bool full = warp.width == kLanes;
   const CpuRegion region = full ? wait.full : wait.rows;
-  if (!warp.parted) return region;
-  // They have been apart: what would be the same in all of them may come from different turns of a loop.
+  if (region == nullptr) return nullptr;
+  // What it takes to be the same in all lanes comes from different turns of a loop where lanes have gone different
+  // ways.
   const CpuSlots& uniform = wait.uniform[full ? 0 : 1];
   for (uint64_t i = 0; i < uniform.count; ++i) {
     const CpuSlot& slot = uniform.slots[i];
@@ -224,9 +225,12 @@ void PerformTogether(Block& block, Warp& warp) {
     return;
   }
   if (wait.is_whole || wait.converged) return Perform(warp, warp.pending, wait);
-  while (warp.pending != 0) {  // Each mask names a group, and every group is here.
-    const uint32_t first = First(warp.pending);
-    Perform(warp, (SameAsFirst(warp.mask, warp.pending) & warp.mask[first]) | 1U << first, wait);
+  // Each mask names a group. It may be that of an earlier turn, with lanes that have not come so far as its own.
+  for (uint32_t left = warp.pending; left != 0;) {
+    const uint32_t group = SameAsFirst(warp.mask, left);
+    const uint32_t mask = warp.mask[First(left)];
+    left &= ~group;
+    if ((mask & warp.alive & ~group) == 0) Perform(warp, group, wait);
   }
 }
 
@@ -304,7 +308,6 @@ void Note(Block& block, Warp& warp, uint32_t lanes, uint32_t next) {
     return;
   }
   warp.together = kSeeLanes;
-  warp.parted = true;
   while (lanes != 0) {
     const uint32_t same = SameAsFirst(warp.at, lanes);
     const uint32_t at = warp.at[First(lanes)];
@@ -347,7 +350,6 @@ void RunWarp(Block& block, Warp& warp) {
       if (lanes != warp.alive && warp.together != kSeeLanes) {
         for (uint32_t left = warp.alive; left != 0; left &= left - 1) warp.at[First(left)] = at;
         warp.together = kSeeLanes;
-        warp.parted = true;
       }
       warp.ready &= ~lanes;
       const CpuWait& wait = block.wait(at);
@@ -450,7 +452,6 @@ extern "C" void slipway_cpu_run_warps(CpuLaunch* launch, uint64_t first, uint64_
       warp.block[2] = static_cast<uint32_t>(row / launch->grid[1]);
       warp.ready = warp.alive = warp.exists;
       warp.together = 0;
-      warp.parted = false;
       warp.yielded = warp.pending = 0;
       std::fill(std::begin(warp.waiting), std::end(warp.waiting), 0);
     }

@@ -140,7 +140,6 @@ struct alignas(64) Warp {
   uint32_t pending;             // Those that wait for others of the warp.
   uint32_t waiting[kBarriers];  // Those that wait at a barrier of the block.
   uint32_t together;            // The wait at which all alive lanes stand, where that is known; else kSeeLanes.
-  bool parted;                  // Whether its lanes have not come to all waits together.
   // Threads that lie next to each other in x: 32, the first at a multiple of 32, and `full` can run the warp; 8 or 16
   // in each of its rows, and `rows` can; 0, and neither can.
   uint32_t width;

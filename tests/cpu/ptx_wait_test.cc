@@ -405,6 +405,56 @@ TEST_P(PtxWait, CompareAndSwapLoopsNeedNobody) {  // And so stay loops over thre
   for (size_t i = 0; i < in.size(); ++i) ASSERT_EQ(ran.out[i], 0xdeadbeef + in[i]);
 }
 
+TEST_P(PtxWait, RegistersWrittenInDifferentTurns) {  // Once in the text, by different lanes at different times.
+  Check(Kernel(R"(
+    and.b32 %r12, %v, 7; mov.u32 %r10, 0; mov.u32 %d, 99;
+    LOOP: setp.ne.u32 %p1, %r10, %r12; @%p1 bra SKIP; mov.u32 %r11, %r10;
+    SKIP: bar.sync 0; add.u32 %r10, %r10, 1; setp.lt.u32 %p2, %r10, 8; @%p2 bra LOOP;
+    mov.u32 %d, %r11;)"),
+        [](const std::vector<uint32_t>& values, uint32_t t) { return values[t] & 7; });
+}
+
+TEST_P(PtxWait, SumsOfStridedLoopsInALoop) {  // Threads that have one turn more fall behind in the outer loop.
+  const auto program = LoadOrDie(Kernel(R"(
+    st.shared.u32 [%own], %v; bar.sync 0;
+    ld.param.u64 %l5, [in]; mov.u32 %r10, 0; mov.u32 %r20, 0;
+    OUTER: mov.u32 %r11, %t;
+    setp.ge.u32 %p1, %r11, %n; @%p1 bra NEXT;
+    INNER: mul.wide.u32 %l6, %r11, 4; add.s64 %l6, %l5, %l6; ld.global.u32 %r12, [%l6];
+    mad.lo.u32 %d, %r12, 5, %d; add.u32 %r11, %r11, %threads; setp.lt.u32 %p2, %r11, %n; @%p2 bra INNER;
+    NEXT: mad.lo.u32 %r20, %r20, 3, %r10; add.u32 %r10, %r10, 1; setp.lt.u32 %p3, %r10, 4; @%p3 bra OUTER;
+    bar.sync 0; xor.b32 %d, %d, %r20;)"));
+  const uint32_t threads = GetParam().threads();
+  const std::vector<uint32_t> in = Input(kBlocks * threads);
+  for (uint32_t n : {threads / 2, threads, threads + threads / 3, 2 * threads + 1, 3 * threads}) {
+    if (n > in.size()) continue;
+    const Ran ran = RunKernel(*program, GetParam(), in, n);
+    ASSERT_EQ(ran.failure, 0U);
+    for (uint32_t i = 0; i < in.size(); ++i) {
+      uint32_t sum = 0;
+      for (int turn = 0; turn < 4; ++turn) {
+        for (uint32_t k = i % threads; k < n; k += threads) sum += in[k] * 5;
+      }
+      ASSERT_EQ(ran.out[i], sum ^ (((0 * 3 + 1) * 3 + 2) * 3 + 3)) << n << ", thread " << i;
+    }
+  }
+}
+
+TEST_P(PtxWait, MasksOfEarlierTurns) {  // Odd lanes vote once more, among themselves, while even ones wait for all.
+  Check(Kernel(R"(
+    mov.u32 %r15, -1; and.b32 %r16, %t, -32; sub.s32 %r16, %threads, %r16; setp.lt.u32 %p5, %r16, 32; mov.u32 %r17, 1;
+    @%p5 shl.b32 %r17, %r17, %r16; @%p5 sub.s32 %r15, %r17, 1;
+    and.b32 %r10, %t, 1; mov.u32 %r11, 0;
+    OUTER: mov.u32 %r12, %r15; mov.u32 %r13, 0;
+    INNER: setp.lt.u32 %p1, %r13, %r10; vote.sync.ballot.b32 %r12, %p1, %r12; popc.b32 %r14, %r12;
+    add.u32 %d, %d, %r14; add.u32 %r13, %r13, 1; @%p1 bra INNER;
+    add.u32 %r11, %r11, 1; setp.lt.u32 %p2, %r11, 2; @%p2 bra OUTER;)"),
+        [](const std::vector<uint32_t>& values, uint32_t t) {
+          const uint32_t lanes = std::min<uint32_t>(32, static_cast<uint32_t>(values.size()) - t / 32 * 32);
+          return 2 * (lanes / 2);  // Of the odd lanes' second vote nothing is left.
+        });
+}
+
 // --- Named barriers
 
 TEST(PtxWaitNamed, ProducersAndConsumers) {  // Warps 0 and 1 hand over to 2 and 3, several times, by barriers 1 and 2.

@@ -18,8 +18,10 @@ bool IsPure(const ptx::Function& kernel, const ptx::Instruction& instruction);
 // Whether a kernel asks for a thread's y or z.
 bool UsesRows(const ptx::Function& kernel);
 
-// For each register of a kernel, whether all lanes of a warp have the same value in it at every wait, provided that
-// they have come to all waits so far together. Loop counters, strides and sizes are so, as a rule.
+// For each register of a kernel, whether lanes of a warp that go the same ways have the same value in it: loop
+// counters, strides and sizes, as a rule. The warp's threads are one row, or (`rows`) several. It is a guess, because
+// lanes that part in a loop may meet again in different turns of it: whoever counts on it compares the lanes' values
+// first.
 std::vector<bool> UniformRegisters(const ptx::Function& kernel, bool rows);
 
 }  // namespace slipway::cpu
