@@ -56,9 +56,12 @@ CUresult DevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
     auto made = std::make_shared<Context>();
     made->id = ++next_context_id;
     made->device = device;
-    made->heap = std::make_unique<DeviceHeap>(kMallocHeapBytes, [device, id = made->id](size_t bytes) {
-      return Runtime::Get().arena.Allocate(bytes, device, id, Arena::Kind::kHeap);
-    });
+    made->heap = std::make_unique<DeviceHeap>(
+        kMallocHeapBytes,
+        [device, id = made->id](size_t bytes) {
+          return Runtime::Get().arena.Allocate(bytes, device, id, Arena::Kind::kHeap);
+        },
+        runtime.settings.check.memory);
     Engine::Get().AddContext(made);
     made->handle = runtime.contexts.Add(made);
     primary.context = std::move(made);

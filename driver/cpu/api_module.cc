@@ -69,6 +69,8 @@ absl::Status Load(Module& module) {
   ProgramOptions options;
   options.sm = runtime.settings.sm;
   options.max_isa = kMaxPtxIsa;
+  options.check_memory = runtime.settings.check.memory;
+  options.note_call_stacks = runtime.settings.check.call_stack;
   options.allocate = [&](size_t bytes, size_t align) -> absl::StatusOr<std::byte*> {
     if (align > Arena::kAlignment) {
       return absl::InvalidArgumentError(
@@ -85,6 +87,13 @@ absl::Status Load(Module& module) {
   absl::StatusOr<std::unique_ptr<Program>> program = Program::Load(module.ptx, options);
   if (!program.ok()) return program.status();
   module.program = *std::move(program);
+  if (options.check_memory && module.globals != nullptr) {
+    std::vector<Arena::Part> variables;
+    for (const CpuGlobal& global : module.program->globals()) {
+      variables.push_back({global.name, reinterpret_cast<uintptr_t>(global.address), global.size, global.constant});
+    }
+    runtime.arena.SetParts(reinterpret_cast<uintptr_t>(module.globals), variables);
+  }
   return CheckKernels(*module.program);
 }
 

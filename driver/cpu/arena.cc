@@ -17,6 +17,10 @@ constexpr size_t kGuard = size_t{32} << 30;
 // Sanitizers keep shadow memory for what is reserved.
 constexpr size_t kSanitizedLimit = size_t{4} << 30;
 constexpr size_t kSanitizedGuard = size_t{1} << 30;
+// Of a checked arena. Address space: allocations lie apart, and freed ones are kept back.
+constexpr size_t kCheckedSlack = 4;
+constexpr size_t kMostKeptBytes = size_t{256} << 20;
+constexpr size_t kMostPadding = size_t{64} << 10;
 // Free memory kept accessible for the next allocation before it goes back to the system.
 constexpr size_t kKeepBytes = size_t{1} << 30;
 
@@ -24,11 +28,12 @@ size_t RoundUp(size_t value, size_t to) { return (value + to - 1) / to * to; }
 
 }  // namespace
 
-Arena::Arena(size_t limit, int devices) : limit_(limit), used_(devices, 0) {
+Arena::Arena(size_t limit, int devices, bool checked)
+    : limit_(limit), used_(devices, 0), checked_(checked), freed_(std::min(limit / 4, kMostKeptBytes)) {
   if (kSanitized) limit_ = std::min(limit_, kSanitizedLimit);
   limit_ = std::min(limit_, size_t{1} << 44);
   size_t guard = kSanitized ? kSanitizedGuard : kGuard;
-  size_t slack = 2;
+  size_t slack = checked ? kCheckedSlack : 2;
   void* mapped = MAP_FAILED;
   size_t space = 0;
   for (;;) {
@@ -97,22 +102,32 @@ bool Arena::Commit(uintptr_t begin, uintptr_t end) {
   return true;
 }
 
+size_t Arena::Taken(size_t bytes) const {
+  const size_t granted = RoundUp(bytes, kAlignment);
+  return checked_ ? granted + RoundUp(std::clamp(bytes / 8, kAlignment, kMostPadding), kAlignment) : granted;
+}
+
 void* Arena::Allocate(size_t bytes, int device, uint64_t owner, Kind kind) {
   if (bytes == 0 || bytes > limit_) return nullptr;
-  size_t granted = RoundUp(bytes, kAlignment);
+  const size_t granted = RoundUp(bytes, kAlignment);
+  const size_t taken = Taken(bytes);
   std::lock_guard<std::mutex> lock(mutex_);
   // Pinned host memory is the host's, and does not count as the device's.
   bool counts = kind != Kind::kHost;
   if (counts && granted > limit_ - std::min(limit_, used_[device])) return nullptr;
-  auto found = free_by_size_.lower_bound({granted, 0});
+  auto found = free_by_size_.lower_bound({taken, 0});
+  if (found == free_by_size_.end() && freed_.GiveAllBack([&](uintptr_t at, size_t size) { AddFree(at, size); })) {
+    found = free_by_size_.lower_bound({taken, 0});
+  }
   if (found == free_by_size_.end()) return nullptr;
   auto [block_bytes, address] = *found;
   if (!Commit(address, address + granted)) return nullptr;
   RemoveFree(free_.find(address));
-  if (block_bytes > granted) {
-    free_.emplace(address + granted, block_bytes - granted);
-    free_by_size_.emplace(block_bytes - granted, address + granted);
+  if (block_bytes > taken) {
+    free_.emplace(address + taken, block_bytes - taken);
+    free_by_size_.emplace(block_bytes - taken, address + taken);
   }
+  ranges_.reset();
   if (counts) used_[device] += granted;
   granted_total_ += granted;
   live_.emplace(
@@ -139,7 +154,15 @@ void Arena::FreeLocked(std::map<uintptr_t, Allocation>::iterator allocation) {
   const Allocation& gone = allocation->second;
   if (gone.kind != Kind::kHost) used_[gone.device] -= gone.granted;
   granted_total_ -= gone.granted;
-  AddFree(gone.address, gone.granted);
+  if (checked_) {
+    freed_.Add(gone.address, gone.bytes, Taken(gone.bytes),
+               [&](uintptr_t address, size_t bytes) { AddFree(address, bytes); });
+    parts_.erase(gone.address);
+    ranges_.reset();
+    frees_.fetch_add(1, std::memory_order_release);
+  } else {
+    AddFree(gone.address, gone.granted);
+  }
   live_.erase(allocation);
 }
 
@@ -193,6 +216,51 @@ std::optional<Arena::Allocation> Arena::Find(uintptr_t address, size_t bytes) co
   size_t offset = address - candidate.address;
   if (candidate.freeing || offset > candidate.bytes || bytes > candidate.bytes - offset) return std::nullopt;
   return candidate;
+}
+
+const Arena::Range* Arena::Ranges::Below(uintptr_t address) const {
+  auto after = std::upper_bound(list.begin(), list.end(), address,
+                                [](uintptr_t at, const Range& range) { return at < range.begin; });
+  return after == list.begin() ? nullptr : &*std::prev(after);
+}
+
+std::shared_ptr<const Arena::Ranges> Arena::LiveRanges() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (ranges_ != nullptr) return ranges_;
+  auto ranges = std::make_shared<Ranges>();
+  ranges->frees = frees_.load(std::memory_order_relaxed);
+  ranges->list.reserve(live_.size());
+  for (const auto& [address, allocation] : live_) {
+    if (const auto parts = parts_.find(address); parts != parts_.end()) {
+      ranges->list.insert(ranges->list.end(), parts->second.begin(), parts->second.end());
+    } else {
+      ranges->list.push_back(
+          {.begin = address, .bytes = allocation.bytes, .kind = allocation.kind, .constant = false, .name = nullptr});
+    }
+  }
+  return ranges_ = std::move(ranges);
+}
+
+void Arena::SetParts(uintptr_t address, const std::vector<Part>& parts) {
+  std::vector<Range> ranges;
+  for (const Part& part : parts) {
+    ranges.push_back({.begin = part.address,
+                      .bytes = part.bytes,
+                      .kind = Kind::kModule,
+                      .constant = part.constant,
+                      .name = std::make_shared<const std::string>(part.name)});
+  }
+  std::sort(ranges.begin(), ranges.end(), [](const Range& x, const Range& y) { return x.begin < y.begin; });
+  std::lock_guard<std::mutex> lock(mutex_);
+  parts_[address] = std::move(ranges);
+  ranges_.reset();
+  frees_.fetch_add(1, std::memory_order_release);  // What lies between them has been live.
+}
+
+std::optional<FreedRanges::Range> Arena::FindFreed(uintptr_t address) const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  const FreedRanges::Range* found = freed_.Find(address);
+  return found == nullptr ? std::nullopt : std::optional(*found);
 }
 
 size_t Arena::used(int device) const {

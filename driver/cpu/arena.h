@@ -5,14 +5,19 @@
 #ifndef SLIPWAY_DRIVER_CPU_ARENA_H_
 #define SLIPWAY_DRIVER_CPU_ARENA_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
+#include <string>
 #include <utility>
 #include <vector>
+
+#include "driver/cpu/freed_ranges.h"
 
 namespace slipway::cpu {
 
@@ -35,8 +40,9 @@ class Arena {
   };
 
   // `limit` bytes for each of `devices`; address space for more than that, against fragmentation. Where even the limit
-  // cannot be reserved, it shrinks to what can.
-  Arena(size_t limit, int devices);
+  // cannot be reserved, it shrinks to what can. `checked`: for the memory checker. Then allocations lie apart, so that
+  // one step too far is not a neighbour's memory, and what is freed is kept back for a while and remembered.
+  Arena(size_t limit, int devices, bool checked = false);
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
@@ -57,6 +63,40 @@ class Arena {
   // needs a live allocation, too, and may stand at its end.
   std::optional<Allocation> Find(uintptr_t address, size_t bytes) const;
 
+  // --- For the memory checker; of a checked arena.
+
+  // What an access may touch: an allocation, or one of the parts that were named for it.
+  struct Range {
+    uintptr_t begin = 0;
+    size_t bytes = 0;
+    Kind kind = Kind::kDevice;
+    bool constant = false;
+    std::shared_ptr<const std::string> name;  // Of a part.
+  };
+  // All of them, by address, at one moment.
+  struct Ranges {
+    uint64_t frees = 0;
+    std::vector<Range> list;
+    // The last that begins at or before an address; null if none does.
+    const Range* Below(uintptr_t address) const;
+  };
+  // Immutable, and shared until something changes. What is being freed in stream order is among them until then.
+  std::shared_ptr<const Ranges> LiveRanges() const;
+  // Grows with every free: what has been found live stays so while this stays the same.
+  const std::atomic<uint64_t>& frees() const { return frees_; }
+  // Of memory that a kernel's malloc gave.
+  void NoteFree() { frees_.fetch_add(1, std::memory_order_release); }
+  // Says that only these parts of an allocation may be touched: a module's variables.
+  struct Part {
+    std::string name;
+    uintptr_t address = 0;
+    size_t bytes = 0;
+    bool constant = false;
+  };
+  void SetParts(uintptr_t address, const std::vector<Part>& parts);
+  // The freed allocation that held an address, if it is remembered.
+  std::optional<FreedRanges::Range> FindFreed(uintptr_t address) const;
+
   // Whether an address is in the reserved stretch, guards included, allocated or not.
   bool Reserved(uintptr_t address) const { return address - base_ < reserved_; }
 
@@ -70,6 +110,7 @@ class Arena {
   void AddFree(uintptr_t address, size_t bytes);
   void RemoveFree(std::map<uintptr_t, size_t>::iterator block);
   void FreeLocked(std::map<uintptr_t, Allocation>::iterator allocation);
+  size_t Taken(size_t bytes) const;  // Of the address space, by an allocation.
   void DecommitFreeSegments();
 
   size_t limit_ = 0;
@@ -86,6 +127,12 @@ class Arena {
   size_t committed_segments_ = 0;
   size_t granted_total_ = 0;
   std::vector<size_t> used_;  // By device.
+
+  const bool checked_;
+  FreedRanges freed_;
+  std::map<uintptr_t, std::vector<Range>> parts_;  // By allocation.
+  std::atomic<uint64_t> frees_{1};
+  mutable std::shared_ptr<const Ranges> ranges_;  // Null if something has changed.
 };
 
 }  // namespace slipway::cpu

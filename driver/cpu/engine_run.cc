@@ -3,11 +3,13 @@
 #include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "driver/check.h"
 #include "driver/cpu/engine.h"
+#include "driver/cpu/failed_threads.h"
 #include "driver/cpu/fault.h"
 #include "driver/cpu/limits.h"
 #include "driver/cpu/runtime.h"
@@ -29,29 +31,35 @@ void Fill(std::byte* to, uint32_t value, uint32_t width, size_t count) {
   std::fill(words, words + count, value);
 }
 
-// Once for a context, because every later call fails, too.
-void LogFault(const Op& op, const Fault& fault, uint64_t first, uint64_t last) {
-  std::string what;
-  switch (std::atomic_ref(const_cast<uint32_t&>(op.launch.trapped)).load(std::memory_order_relaxed)) {
-    case kDeadlock:
-      what =
-          "threads of a block wait for others that have ended or wait themselves, at a barrier or in a warp operation";
-      break;
-    case kBadBarrier:
-      what = "a barrier with a number past 15, or for a number of threads that is no multiple of 32";
-      break;
-    case kNoMemory:
-      what = "no memory for the registers and the local memory of a block";
-      break;
-    case kAssertionFailed:
-      what = "a failed assertion";
-      break;
-    default:
-      what = fault.result == CUDA_ERROR_ILLEGAL_ADDRESS ? absl::StrCat("illegal access at 0x", absl::Hex(fault.address))
-                                                        : std::string("a trap or an illegal instruction");
+// What becomes of a CpuFailure.
+struct Failure {
+  CpuFailure reason;
+  CUresult result;
+  const char* what;
+};
+constexpr Failure kFailures[] = {
+    {kThreadTrapped, CUDA_ERROR_LAUNCH_FAILED, "a trap"},
+    {kDeadlock, CUDA_ERROR_LAUNCH_FAILED,
+     "threads of a block wait for others that have ended or wait themselves, at a barrier or in a warp operation"},
+    {kBadBarrier, CUDA_ERROR_LAUNCH_FAILED,
+     "a barrier with a number past 15, or for a number of threads that is no multiple of 32"},
+    {kNoMemory, CUDA_ERROR_LAUNCH_FAILED, "no memory for the registers and the local memory of a block"},
+    {kAssertionFailed, CUDA_ERROR_ASSERT, "a failed assertion"},
+    {kInvalidAccess, CUDA_ERROR_ILLEGAL_ADDRESS, "an invalid access"},
+    {kMisalignedAccess, CUDA_ERROR_MISALIGNED_ADDRESS, "a misaligned access"},
+};
+
+// Once for a context, because every later call fails, too. `failure` is null for a fault.
+void LogFault(const Op& op, const Fault& fault, const Failure* failure, const std::string& where) {
+  std::string what = "an illegal instruction", hint;
+  if (failure != nullptr) {
+    what = failure->what;
+  } else if (fault.result == CUDA_ERROR_ILLEGAL_ADDRESS) {
+    what = absl::StrCat("illegal access at 0x", absl::Hex(fault.address));
+    if (!GetSettings().check.memory) hint = " (SLIPWAY_CPU_CHECK=memory tells of the thread and the place)";
   }
-  LogWarning(absl::StrCat("cpu device: ", what, " in kernel ", op.function->kernel->name, ", blocks ", first, " to ",
-                          last - 1, "; every later call on its context fails"));
+  LogWarning(absl::StrCat("cpu device: ", what, " in kernel ", op.function->kernel->name, ", ", where,
+                          "; every later call on its context fails", hint));
 }
 
 }  // namespace
@@ -276,13 +284,20 @@ void Engine::RunLaunch(Lock& lock, Stream& stream) {
 // Runs blocks of a launch. `shared` may be null if the kernel needs none.
 static CUresult RunBlocks(Op& op, uint64_t first, uint64_t last, std::byte* shared) {
   Fault fault = RunBlocksGuarded(op.function->kernel->run, &op.launch, first, last, shared);
+  const Failure* failure = nullptr;
   const uint32_t trapped = std::atomic_ref(op.launch.trapped).load(std::memory_order_relaxed);
-  if (fault.result == CUDA_SUCCESS && trapped != 0) {
-    fault.result = trapped == kAssertionFailed ? CUDA_ERROR_ASSERT : CUDA_ERROR_LAUNCH_FAILED;
+  if (fault.result == CUDA_SUCCESS) {
+    if (trapped == 0) return CUDA_SUCCESS;
+    failure =
+        std::find_if(std::begin(kFailures), std::end(kFailures), [&](auto& row) { return row.reason == trapped; });
+    fault.result = failure->result;
   }
-  if (fault.result == CUDA_SUCCESS) return CUDA_SUCCESS;
+  const std::optional<FailedThread> failed = TakeFailedThread();
+  // Of blocks that another thread of the host runs: it says so.
+  if (failure != nullptr && !failed) return fault.result;
+  const std::string where = failed ? Describe(*failed) : absl::StrCat("blocks ", first, " to ", last - 1);
   CUresult none = CUDA_SUCCESS;
-  if (op.error.compare_exchange_strong(none, fault.result)) LogFault(op, fault, first, last);
+  if (op.error.compare_exchange_strong(none, fault.result)) LogFault(op, fault, failure, where);
   return fault.result;
 }
 

@@ -7,9 +7,11 @@
 #include <atomic>
 #include <mutex>
 
+#include "driver/cpu/failed_threads.h"
 #include "driver/cpu/float_environment.h"
 #include "driver/cpu/sanitizers.h"
 #include "driver/cpu/system/printf.h"
+#include "driver/cpu/warp.h"
 
 namespace slipway::cpu {
 namespace {
@@ -125,6 +127,7 @@ Fault RunBlocksGuarded(CpuRunBlocks run, CpuLaunch* launch, uint64_t first, uint
   }
   block_stack = 0;
   FlushPrintf();
+  if (FailedThread failed; LeaveFaultedBlock(failed.block)) NoteFailedThread(failed);
   bool memory = guard.signal == SIGSEGV || guard.signal == SIGBUS;
   return {.result = memory ? CUDA_ERROR_ILLEGAL_ADDRESS : CUDA_ERROR_LAUNCH_FAILED,
           .address = memory ? guard.address : 0};

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "driver/cpu/call_stack.h"
 #include "driver/cpu/limits.h"
 #include "driver/cpu/runtime.h"
 
@@ -106,8 +107,9 @@ void FillLaunch(std::shared_ptr<Function> function, const LaunchRequest& request
                 Op* op) {
   const CpuKernel& kernel = *function->kernel;
   op->kind = OpKind::kLaunch;
-  std::byte* copied = op->buffer.Reserve(std::max<size_t>(kernel.params_bytes, 16));
+  std::byte* copied = op->buffer.Reserve(kernel.buffer_bytes);
   CopyArguments(kernel, arguments, copied);
+  if (kernel.call_stack_at != 0) NoteCallStack(copied + kernel.call_stack_at);
   op->launch.params = copied;
   std::copy(request.grid, request.grid + 3, op->launch.grid);
   std::copy(request.block, request.block + 3, op->launch.block);

@@ -50,9 +50,9 @@ std::shared_ptr<Op> CopyForGraph(const Op& op) {
   copy->host_function = op.host_function;
   copy->user_data = op.user_data;
   if (op.kind == OpKind::kLaunch) {
-    const size_t bytes = op.function->kernel->params_bytes;
-    std::byte* params = copy->buffer.Reserve(std::max<size_t>(bytes, 16));
-    if (bytes != 0) std::memcpy(params, op.launch.params, bytes);
+    const CpuKernel& kernel = *op.function->kernel;
+    std::byte* params = copy->buffer.Reserve(kernel.buffer_bytes);
+    std::memcpy(params, op.launch.params, kernel.call_stack_at != 0 ? kernel.buffer_bytes : kernel.params_bytes);
     copy->launch.params = params;
   }
   return copy;

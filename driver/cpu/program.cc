@@ -6,6 +6,7 @@
 #include <new>
 #include <utility>
 
+#include "driver/cpu/call_stack.h"
 #include "driver/cpu/ptx/message.h"
 #include "driver/cpu/ptx/parser.h"
 #include "driver/cpu/translate/host_code.h"
@@ -18,6 +19,7 @@ namespace {
 
 constexpr size_t kGlobalAlign = 256;  // As device allocations are.
 constexpr uint64_t kMaxGlobalBytes = uint64_t{1} << 40;
+constexpr uint64_t kCheckedGap = 256;  // Behind each variable that is checked.
 
 struct FreeAligned {
   void operator()(std::byte* memory) const { ::operator delete (memory, std::align_val_t{kGlobalAlign}); }
@@ -43,7 +45,7 @@ std::vector<size_t> Definitions(const ptx::Module& module) {
 
 // Offsets of the module's global and constant variables from the start of their memory.
 absl::StatusOr<std::vector<uint64_t>> LayOut(const ptx::Module& module, const std::vector<size_t>& definitions,
-                                             uint64_t* bytes) {
+                                             uint64_t gap, uint64_t* bytes) {
   std::vector<uint64_t> offsets(module.variables.size());
   *bytes = 0;
   for (size_t i = 0; i < module.variables.size(); ++i) {
@@ -63,7 +65,7 @@ absl::StatusOr<std::vector<uint64_t>> LayOut(const ptx::Module& module, const st
     }
     *bytes = llvm::alignTo(*bytes, variable.align);
     offsets[i] = *bytes;
-    *bytes += variable.bytes;
+    *bytes += variable.bytes + gap;
     if (*bytes > kMaxGlobalBytes) return ptx::Malformed(variable.line, "global variables of more than 1 TiB");
   }
   for (size_t i = 0; i < module.variables.size(); ++i) offsets[i] = offsets[definitions[i]];
@@ -140,7 +142,8 @@ absl::StatusOr<std::unique_ptr<Program>> Program::Load(std::string_view ptx, con
 
   const std::vector<size_t> definitions = Definitions(*module);
   uint64_t bytes = 0;
-  SLIPWAY_ASSIGN_OR_RETURN(std::vector<uint64_t> addresses, LayOut(*module, definitions, &bytes));
+  SLIPWAY_ASSIGN_OR_RETURN(std::vector<uint64_t> addresses,
+                           LayOut(*module, definitions, options.check_memory ? kCheckedGap : 0, &bytes));
   if (bytes != 0) {
     std::byte* memory = nullptr;
     if (options.allocate) {
@@ -165,12 +168,18 @@ absl::StatusOr<std::unique_ptr<Program>> Program::Load(std::string_view ptx, con
   llvm::LLVMContext context;
   llvm::Module target("ptx", context);
   SLIPWAY_RETURN_IF_ERROR(HostCode::Prepare(target));
-  SLIPWAY_RETURN_IF_ERROR(TranslateModule(*module, addresses, target, &state->kernels));
+  SLIPWAY_RETURN_IF_ERROR(TranslateModule(*module, addresses, options.check_memory, target, &state->kernels));
   SLIPWAY_ASSIGN_OR_RETURN(state->code, HostCode::Compile(target));
   SLIPWAY_RETURN_IF_ERROR(Initialize(*module, definitions, addresses, *state->code));
   for (size_t i = 0; i < state->kernels.size(); ++i) {
     SLIPWAY_ASSIGN_OR_RETURN(void* const run, state->code->Find(KernelSymbol(i)));
-    state->kernels[i].run = reinterpret_cast<CpuRunBlocks>(run);
+    CpuKernel& kernel = state->kernels[i];
+    kernel.run = reinterpret_cast<CpuRunBlocks>(run);
+    kernel.buffer_bytes = std::max<size_t>(kernel.params_bytes, 16);
+    if (options.note_call_stacks) {
+      kernel.call_stack_at = CallStackOffset(kernel.params_bytes);
+      kernel.buffer_bytes = kernel.call_stack_at + sizeof(CallStack);
+    }
   }
   return std::unique_ptr<Program>(new Program(std::move(state)));
 }

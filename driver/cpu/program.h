@@ -24,11 +24,14 @@ class DeviceHeap;
 
 // Why a launch fails, other than by a fault.
 enum CpuFailure : uint32_t {
-  kThreadTrapped = 1,    // A thread executed `trap`.
-  kDeadlock = 2,         // Threads of a block wait for others that never come.
-  kBadBarrier = 3,       // A barrier has a number past 15 or a number of threads that is no multiple of 32.
-  kNoMemory = 4,         // For the registers and local memory of a block.
-  kAssertionFailed = 5,  // It called __assertfail.
+  kThreadTrapped = 1,  // A thread executed `trap`.
+  kDeadlock = 2,       // Threads of a block wait for others that never come.
+  kBadBarrier = 3,     // A barrier has a number past 15 or a number of threads that is no multiple of 32.
+  kNoMemory = 4,       // For the registers and local memory of a block.
+  // The thread ends, and its block goes on without it, so that other threads can fail, too.
+  kAssertionFailed = 5,   // It called __assertfail.
+  kInvalidAccess = 6,     // It was kept from an access to memory that is not there,
+  kMisalignedAccess = 7,  // or to an address that is no multiple of the access's size. Of checked code.
 };
 
 // What translated code reads about a launch. One a launch, shared by every thread that runs its blocks; it and what it
@@ -38,7 +41,7 @@ struct CpuLaunch {
   uint32_t grid[3] = {1, 1, 1};       // Blocks.
   uint32_t block[3] = {1, 1, 1};      // Threads a block.
   uint32_t dynamic_shared_bytes = 0;
-  uint32_t trapped = 0;        // Becomes a CpuFailure if a thread fails; that range of blocks then ends at once.
+  uint32_t trapped = 0;        // Becomes a CpuFailure if a thread fails; most end that range of blocks at once.
   uint64_t grid_id = 0;        // %gridid.
   DeviceHeap* heap = nullptr;  // What malloc in a kernel takes from; null: nothing.
 };
@@ -63,6 +66,9 @@ struct CpuKernel {
   size_t stack_bytes = 0;           // The local memory of all functions of the module, this one included.
   uint32_t max_threads = 0;         // .maxntid or .reqntid as a product; 0 if not given.
   uint32_t required_block[3] = {};  // .reqntid; zeros if not given.
+  // What a launch copies: the parameters, and behind them, from `call_stack_at` on, who makes it, where that is noted.
+  size_t buffer_bytes = 16;
+  size_t call_stack_at = 0;  // 0: it is not.
   CpuRunBlocks run = nullptr;
 };
 
@@ -79,6 +85,9 @@ struct ProgramOptions {
   // Gives memory for the module's .global and .const variables; called once, for all of them together. The caller owns
   // it and keeps it until the Program is gone. Unset: the Program allocates.
   std::function<absl::StatusOr<std::byte*>(size_t bytes, size_t align)> allocate;
+  // Translates to code that checks every access (memory_check.h) and leaves gaps between variables.
+  bool check_memory = false;
+  bool note_call_stacks = false;  // Launches note who makes them.
 };
 
 // Immutable once loaded; every member may be called from any thread.

@@ -6,11 +6,13 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <bit>
 #include <cstring>
 #include <utility>
 
+#include "driver/cpu/failed_threads.h"
 #include "driver/cpu/warp.h"
 
 namespace slipway::cpu {
@@ -34,6 +36,7 @@ class Mapping {
     return data_ = static_cast<std::byte*>(memory);
   }
 
+  std::byte* data() const { return data_; }
   bool Contains(uintptr_t address) const { return address - reinterpret_cast<uintptr_t>(data_) < bytes_; }
 
  private:
@@ -53,6 +56,7 @@ struct Scratch {
   uint32_t block[3] = {};
   size_t stride = 0;
   uint64_t local_bytes = 0;
+  bool runs = false;  // Blocks, right now.
 };
 thread_local Scratch scratch;
 
@@ -106,6 +110,17 @@ uint32_t SameAsFirst(const uint32_t (&entries)[kLanes], uint32_t lanes) {
 
 // --- Barriers of the block
 
+// Why the block's threads cannot go on, and one of those that cannot.
+void Fail(Block& block, const Warp& warp, uint32_t lane, CpuFailure failure) {
+  block.failure = failure;
+  FailedThread failed{.has_thread = true};
+  for (int i = 0; i < 3; ++i) {
+    failed.block[i] = warp.block[i];
+    failed.thread[i] = warp.tid[i][lane];
+  }
+  NoteFailedThread(failed);
+}
+
 // Lets the threads at a barrier go on if all that it waits for are there.
 void Release(Block& block, uint32_t number) {
   Barrier& barrier = block.barriers[number];
@@ -131,8 +146,7 @@ void Release(Block& block, uint32_t number) {
 // Lanes, all at one wait, come to a barrier.
 void ArriveAt(Block& block, Warp& warp, uint32_t lanes, uint32_t number, uint32_t threads, const CpuWait& wait) {
   if (number >= kBarriers || threads % kLanes != 0) {
-    block.failure = kBadBarrier;
-    return;
+    return Fail(block, warp, First(lanes), kBadBarrier);
   }
   Barrier& barrier = block.barriers[number];
   barrier.expected = threads;
@@ -388,10 +402,25 @@ void RunBlock(Block& block) {
       RunWarp(block, warp);
       if (block.failure != 0) return;
     }
-    if (ran || ResumeYielded(block)) continue;
-    block.failure = kDeadlock;
-    return;
+    if (ran) continue;
+    // What has failed elsewhere in the launch may be what they wait for.
+    const uint32_t failed = std::atomic_ref(block.launch.trapped).load(std::memory_order_relaxed);
+    if (failed != 0) {
+      block.failure = failed;
+      return;
+    }
+    if (ResumeYielded(block)) continue;
+    uint32_t stuck = 0;
+    while (block.warp(stuck).alive == 0) ++stuck;
+    return Fail(block, block.warp(stuck), First(block.warp(stuck).alive), kDeadlock);
   }
+}
+
+using Place = std::array<uint32_t, 3>;
+Place PlaceOf(uint64_t block, const uint32_t (&grid)[3]) {
+  const uint64_t row = block / grid[0];
+  return {static_cast<uint32_t>(block % grid[0]), static_cast<uint32_t>(row % grid[1]),
+          static_cast<uint32_t>(row / grid[1])};
 }
 
 // What the warps of every block of a launch have in common.
@@ -421,6 +450,13 @@ void SetUp(const uint32_t (&size)[3], std::byte* warps, size_t stride, uint32_t 
 
 bool IsInLocalMemory(uintptr_t address) { return scratch.local.Contains(address); }
 
+bool LeaveFaultedBlock(uint32_t (&block)[3]) {
+  if (!std::exchange(scratch.runs, false)) return false;
+  const Warp& warp = *reinterpret_cast<const Warp*>(scratch.warps.data());
+  std::copy(std::begin(warp.block), std::end(warp.block), block);
+  return true;
+}
+
 extern "C" void slipway_cpu_run_warps(CpuLaunch* launch, uint64_t first, uint64_t last, std::byte* shared,
                                       const CpuRegions* regions) {
   const uint32_t(&size)[3] = launch->block;
@@ -432,6 +468,10 @@ extern "C" void slipway_cpu_run_warps(CpuLaunch* launch, uint64_t first, uint64_
   std::byte* const local = own.local.Reserve(warp_count * kLanes * regions->local_bytes);
   if (warps == nullptr || (local == nullptr && regions->local_bytes != 0)) {
     own.stride = 0;  // What the warps have been set up for may be gone.
+    FailedThread failed;
+    const Place place = PlaceOf(first, launch->grid);
+    std::copy(std::begin(place), std::end(place), failed.block);
+    NoteFailedThread(failed);
     std::atomic_ref(launch->trapped).store(kNoMemory, std::memory_order_relaxed);
     return;
   }
@@ -441,15 +481,14 @@ extern "C" void slipway_cpu_run_warps(CpuLaunch* launch, uint64_t first, uint64_
     own.stride = stride;
     own.local_bytes = regions->local_bytes;
   }
+  own.runs = true;
   for (uint64_t index = first; index < last; ++index) {
     Block block{*regions, *launch, shared, warps, stride, warp_count};
     block.alive = threads;
-    const uint64_t row = index / launch->grid[0];
+    const Place place = PlaceOf(index, launch->grid);
     for (uint32_t i = 0; i < warp_count; ++i) {
       Warp& warp = block.warp(i);
-      warp.block[0] = static_cast<uint32_t>(index % launch->grid[0]);
-      warp.block[1] = static_cast<uint32_t>(row % launch->grid[1]);
-      warp.block[2] = static_cast<uint32_t>(row / launch->grid[1]);
+      std::copy(std::begin(place), std::end(place), warp.block);
       warp.ready = warp.alive = warp.exists;
       warp.together = 0;
       warp.yielded = warp.pending = 0;
@@ -457,9 +496,11 @@ extern "C" void slipway_cpu_run_warps(CpuLaunch* launch, uint64_t first, uint64_
     }
     RunBlock(block);
     if (block.failure == 0) continue;
-    std::atomic_ref(launch->trapped).store(block.failure, std::memory_order_relaxed);
-    return;
+    uint32_t none = 0;  // A thread that failed by itself is the cause of what others wait for.
+    std::atomic_ref(launch->trapped).compare_exchange_strong(none, block.failure, std::memory_order_relaxed);
+    break;
   }
+  own.runs = false;
 }
 
 }  // namespace slipway::cpu

@@ -81,7 +81,7 @@ void LoadGate::LockForFork() {
 Runtime::Runtime()
     : settings(GetSettings()),
       primary(static_cast<size_t>(settings.devices)),
-      arena(settings.memory_bytes, settings.devices) {}
+      arena(settings.memory_bytes, settings.devices, settings.check.memory) {}
 
 Runtime& Runtime::Get() {
   static Runtime* runtime = new Runtime;

@@ -69,6 +69,13 @@ Settings ReadSettings() {
     settings.late = text == "late";
     if (text != "late" && text != "eager") WarnIgnored("SLIPWAY_CPU_ASYNC", text, "'late' or 'eager'");
   }
+  if (std::string_view text = Environment("SLIPWAY_CPU_CHECK"); !text.empty()) {
+    if (auto check = ParseCheck(text)) {
+      settings.check = *check;
+    } else {
+      WarnIgnored("SLIPWAY_CPU_CHECK", text, "'memory' or 'memory,stack'");
+    }
+  }
   return settings;
 }
 
@@ -109,6 +116,12 @@ std::optional<size_t> ParseBytes(std::string_view text) {
   auto count = ParseWhole<uint64_t>(text);
   if (!count || *count == 0 || *count > (std::numeric_limits<size_t>::max() >> shift)) return std::nullopt;
   return static_cast<size_t>(*count) << shift;
+}
+
+std::optional<CheckSettings> ParseCheck(std::string_view text) {
+  if (text == "memory") return CheckSettings{.memory = true};
+  if (text == "memory,stack") return CheckSettings{.memory = true, .call_stack = true};
+  return std::nullopt;
 }
 
 const Settings& GetSettings() {

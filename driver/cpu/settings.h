@@ -8,12 +8,19 @@
 
 namespace slipway::cpu {
 
+// What SLIPWAY_CPU_CHECK asks for.
+struct CheckSettings {
+  bool memory = false;      // Check every access of a kernel.
+  bool call_stack = false;  // Note at each launch who makes it, for what is told of its accesses. Only with `memory`.
+};
+
 struct Settings {
   int sm = 90;              // Compute capability * 10.
   int devices = 1;          // How many devices there are.
   size_t memory_bytes = 0;  // Of each device.
   bool late = false;        // Run nothing before a wait or a query.
-  int cores = 1;            // Threads that run blocks, and the number of multiprocessors reported.
+  CheckSettings check;
+  int cores = 1;  // Threads that run blocks, and the number of multiprocessors reported.
 };
 
 inline constexpr int kDriverVersion = 13000;  // CUDA 13.0, as cuDriverGetVersion counts.
@@ -26,6 +33,9 @@ const Settings& GetSettings();
 std::optional<int> ParseArch(std::string_view text);
 // "4096", "64K", "512M", "2G" -> bytes; nothing for anything else, for 0 and for what does not fit.
 std::optional<size_t> ParseBytes(std::string_view text);
+
+// "memory", "memory,stack"; nothing for anything else.
+std::optional<CheckSettings> ParseCheck(std::string_view text);
 
 }  // namespace slipway::cpu
 

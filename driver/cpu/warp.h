@@ -154,6 +154,9 @@ extern "C" void slipway_cpu_run_warps(CpuLaunch* launch, uint64_t first, uint64_
 // Whether an address lies in the local memory of the warps that this thread runs.
 bool IsInLocalMemory(uintptr_t address);
 
+// After a fault: whether the thread was in slipway_cpu_run_warps, and in which block. It is out of it then.
+bool LeaveFaultedBlock(uint32_t (&block)[3]);
+
 // Does what the lanes `lanes` of a warp, all at waits of this kind, wait for; not for barriers of the block.
 void RunWarpOperation(const CpuWait& wait, Warp& warp, uint32_t lanes);
 

@@ -192,10 +192,10 @@ TEST_F(ApiWait, LaunchesThatCannotEnd) {
   } const kCases[] = {
       {"deadlock", 0,
        "cpu device: threads of a block wait for others that have ended or wait themselves, at a barrier or in a warp "
-       "operation in kernel deadlock, blocks 0 to 0; every later call on its context fails"},
+       "operation in kernel deadlock, block (0,0,0), thread (0,0,0); every later call on its context fails"},
       {"bad_barrier", 16,
        "cpu device: a barrier with a number past 15, or for a number of threads that is no multiple of 32 in kernel "
-       "bad_barrier, blocks 0 to 0"},
+       "bad_barrier, block (0,0,0), thread (0,0,0)"},
   };
   for (const auto& test : kCases) {
     TearDown();
@@ -218,8 +218,8 @@ TEST_F(ApiWait, LaunchesWithoutMemory) {
   }
   EXPECT_THAT(
       ::testing::internal::GetCapturedStderr(),
-      HasSubstr("cpu device: no memory for the registers and the local memory of a block in kernel large, blocks "
-                "0 to 0; every later call on its context fails"));
+      HasSubstr("cpu device: no memory for the registers and the local memory of a block in kernel large, block "
+                "(0,0,0); every later call on its context fails"));
 }
 
 }  // namespace

@@ -64,9 +64,18 @@ struct Operand {
   std::vector<Operand> elements;
 };
 
-struct Instruction {
+// A place in the source that a compiler noted: `.loc`.
+struct Location {
+  int file = 0;  // Of Module::files.
   int line = 0;
-  int guard = -1;  // Index of the predicate register, or -1.
+  int column = 0;
+  int inlined_at = -1;  // Index of the location of the call that was inlined; -1: none was.
+};
+
+struct Instruction {
+  int line = 0;       // Of the PTX.
+  int location = -1;  // Index into Module::locations, or -1.
+  int guard = -1;     // Index of the predicate register, or -1.
   bool guard_negated = false;
   std::string_view text;    // "mul.wide.s32"
   std::string_view opcode;  // "mul"
@@ -113,7 +122,13 @@ struct Module {
   std::vector<Variable> variables;
   std::deque<Function> functions;
   std::vector<Alias> aliases;
+  std::map<int, std::string_view> files;  // `.file`, by number.
+  std::vector<Location> locations;
 };
+
+// Where an instruction stands: "formula.cc:41", "square.h:7, inlined at formula.cc:41", or, where no compiler noted its
+// source, "line 12 of the PTX".
+std::string WhereIs(const Module& module, const Instruction& instruction);
 
 }  // namespace slipway::cpu::ptx
 

@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <map>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "driver/cpu/ptx/constant_expression.h"
 #include "driver/cpu/ptx/lexer.h"
 #include "driver/cpu/ptx/message.h"
@@ -91,7 +94,7 @@ class Parser {
       if (bits != 64) return Malformed(line, ".address_size ", bits, ": only 64 is supported");
       return absl::OkStatus();
     }
-    if (Accept(".file") || Is(".loc")) return SkipLine(line);
+    if (Is(".file") || Is(".loc")) return SourcePlace();
     if (Accept(".section")) return SkipSection();
     if (Accept(".pragma")) return SkipStatement();
     if (Accept(".alias")) return ParseAlias(line);
@@ -152,6 +155,46 @@ class Parser {
   absl::Status SkipLine(int line) {
     while (token().line == line && token().kind != Token::Kind::kEnd) ++at_;
     return absl::OkStatus();
+  }
+  // What is debug information does not stand in the way of the rest: a form that is not known says nothing.
+  absl::Status SourcePlace() {
+    const int line = token().line;
+    if (Accept(".file")) {
+      if (token().kind == Token::Kind::kInteger && token(1).kind == Token::Kind::kString) {
+        module_->files[static_cast<int>(token().bits)] = token(1).text;
+      }
+    } else if (Accept(".loc")) {
+      Location location;
+      location_ = -1;
+      if (LocationNumbers(line, &location)) {
+        while (token().line == line && token().kind != Token::Kind::kEnd && token().text != "inlined_at") ++at_;
+        if (token().line == line && token().text == "inlined_at") {
+          ++at_;
+          Location call;
+          // The call's own location has been given before, and says where that one was inlined.
+          if (LocationNumbers(line, &call)) location.inlined_at = AddLocation(call, /*known=*/true);
+        }
+        location_ = AddLocation(location, /*known=*/false);
+      }
+    }
+    return SkipLine(line);
+  }
+  bool LocationNumbers(int line, Location* location) {
+    for (int* number : {&location->file, &location->line, &location->column}) {
+      if (token().kind != Token::Kind::kInteger || token().line != line) return false;
+      *number = static_cast<int>(std::min<uint64_t>(tokens_[at_++].bits, INT32_MAX));
+    }
+    return true;
+  }
+  int AddLocation(const Location& location, bool known) {
+    const auto [last, is_new] =
+        last_locations_.emplace(std::tuple(location.file, location.line, location.column), module_->locations.size());
+    if (!is_new && (known || module_->locations[last->second].inlined_at == location.inlined_at)) {
+      return static_cast<int>(last->second);
+    }
+    last->second = module_->locations.size();
+    module_->locations.push_back(location);
+    return static_cast<int>(last->second);
   }
   absl::Status SkipStatement() {
     while (token().kind != Token::Kind::kEnd && !Is(";")) ++at_;
@@ -450,6 +493,7 @@ class Parser {
     function.line = token().line;
     ++at_;
     scopes_.assign(1, {});
+    location_ = -1;
     if (!function.is_kernel && Accept(".attribute")) SLIPWAY_RETURN_IF_ERROR(SkipParentheses());
     if (!function.is_kernel && Is("(")) SLIPWAY_RETURN_IF_ERROR(ParameterList(function, function.returns));
     SLIPWAY_ASSIGN_OR_RETURN(function.name, Identifier());
@@ -518,7 +562,7 @@ class Parser {
     const Token first = token();
     if (Accept(";")) return absl::OkStatus();
     if (first.kind == Token::Kind::kDirective) {
-      if (first.text == ".loc" || first.text == ".file") return SkipLine(first.line);
+      if (first.text == ".loc" || first.text == ".file") return SourcePlace();
       if (first.text == ".pragma") return SkipStatement();
       return Declaration({.is_extern = Accept(".extern")}, &function);
     }
@@ -543,6 +587,7 @@ class Parser {
 
   absl::Status ParseInstruction(Function& function) {
     Instruction instruction;
+    instruction.location = location_;
     if (Accept("@")) {
       instruction.guard_negated = Accept("!");
       const int line = token().line;
@@ -689,9 +734,24 @@ class Parser {
   std::vector<Token> tokens_;
   size_t at_ = 0;
   std::vector<Scope> scopes_;
+  int location_ = -1;  // Of the instructions that follow.
+  std::map<std::tuple<int, int, int>, size_t> last_locations_;
 };
 
 }  // namespace
+
+std::string WhereIs(const Module& module, const Instruction& instruction) {
+  std::string text;
+  // Calls that were inlined into each other: the text is not to be trusted not to go round in a circle.
+  int depth = 0;
+  for (int at = instruction.location; at >= 0 && depth < 16; at = module.locations[at].inlined_at) {
+    const Location& location = module.locations[at];
+    const auto file = module.files.find(location.file);
+    if (location.line == 0 || file == module.files.end()) break;
+    absl::StrAppend(&text, depth++ == 0 ? "" : ", inlined at ", std::string(file->second), ":", location.line);
+  }
+  return depth > 0 ? text : absl::StrCat("line ", instruction.line, " of the PTX");
+}
 
 absl::StatusOr<std::unique_ptr<Module>> Parse(std::string_view text) {
   auto module = std::make_unique<Module>();

@@ -1,4 +1,5 @@
 // Atomic operations and fences (PTX ISA 9.7.13).
+#include "driver/cpu/translate/access_checks.h"
 #include "driver/cpu/translate/emitter.h"
 #include "driver/cpu/translate/float_arithmetic.h"
 #include "driver/cpu/translate/instructions.h"
@@ -183,6 +184,8 @@ void Atomic(Emitter& e, bool returns) {
   if (!e.Want(count, count)) return;
   if (semantics.policy) e.In(count - 1, Type{Kind::kBits, 64});
   Value* address = e.Address(e.operand(first), semantics.space);
+  EmitAccessCheck(e, e.operand(first), semantics.space, AccessKind::kAtomic,
+                  static_cast<uint64_t>(type.total_bits()) / 8 * semantics.count, address);
   if (semantics.count > 1) {
     if (cas || !type.is_float()) return e.Unsupported("no vector of this operation and type");
     return AtomicVector(e, operation->name, type, semantics, address, first);

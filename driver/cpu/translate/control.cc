@@ -19,13 +19,16 @@ void StartDeadBlock(Emitter& e) {
 
 }  // namespace
 
-void EmitTrap(Emitter& e, CpuFailure reason) {
-  llvm::StoreInst* store =
-      e.b.CreateStore(e.Int(32, reason), LaunchField(e.b, e.thread.launch, offsetof(CpuLaunch, trapped)));
-  store->setAtomic(llvm::AtomicOrdering::Monotonic);  // Other ranges of the launch may store it too.
-  store->setAlignment(llvm::Align(4));
-  e.b.CreateBr(e.trapped);
+void EmitEnd(Emitter& e, llvm::BasicBlock* where) {
+  e.b.CreateBr(where);
   StartDeadBlock(e);
+}
+
+void EmitTrap(Emitter& e, CpuFailure reason) {
+  const ThreadContext& t = e.thread;
+  e.CallHost("slipway_system_trap", e.b.getVoidTy(),
+             {t.launch, e.Int(32, reason), t.block[0], t.block[1], t.block[2], t.thread[0], t.thread[1], t.thread[2]});
+  EmitEnd(e, e.trapped);
 }
 
 namespace {
@@ -148,7 +151,8 @@ void EmitCall(Emitter& e, Value* code, const std::vector<Value*>& values) {
   // The thread ended inside the call, by `exit` or by `trap`.
   e.b.SetInsertPoint(over);
   Value* trapped = e.b.CreateLoad(e.b.getInt32Ty(), LaunchField(e.b, e.thread.launch, offsetof(CpuLaunch, trapped)));
-  e.b.CreateCondBr(e.b.CreateICmpNE(trapped, e.Int(32, 0)), e.trapped, e.exited);
+  Value* ends_blocks = e.b.CreateICmpULT(e.b.CreateSub(trapped, e.Int(32, 1)), e.Int(32, kAssertionFailed - 1));
+  e.b.CreateCondBr(ends_blocks, e.trapped, e.exited);
   e.b.SetInsertPoint(next);
 }
 

@@ -17,6 +17,9 @@ void EmitBody(Emitter& e);
 // Ends the thread and its range of blocks; the launch fails for this reason.
 void EmitTrap(Emitter& e, CpuFailure reason);
 
+// Goes to where a thread has ended: e.exited or e.trapped. What is emitted next cannot be reached from here.
+void EmitEnd(Emitter& e, llvm::BasicBlock* where);
+
 }  // namespace slipway::cpu
 
 #endif  // SLIPWAY_DRIVER_CPU_TRANSLATE_CONTROL_H_

@@ -41,6 +41,16 @@ struct ThreadContext {
   Value* lane = nullptr;
 };
 
+// What the accesses of a function are tested with; see access_checks.h.
+struct AccessChecks {
+  Value* thread = nullptr;        // CheckedThread*; null: they are not.
+  Value* frees = nullptr;         // Address of the arena's count of frees.
+  Value* shared_bytes = nullptr;  // Of the block.
+  std::vector<int> locals;        // Variables whose addresses the function takes,
+  Value* frame = nullptr;         // where the checker finds them; null if there are none.
+  Value* outer = nullptr;         // The frame of the function that called.
+};
+
 // A part of a function's body: what can be reached from an instruction without going through a wait.
 struct BodyPart {
   size_t start = 0;
@@ -58,6 +68,7 @@ class Emitter {
   const ptx::Instruction* instruction = nullptr;
   const InstructionRow* row = nullptr;  // Of the instruction, for the types that it has; null: any.
   ThreadContext thread;
+  AccessChecks checks;
   Value* carry = nullptr;                  // The CC.CF flag, an i1 in memory.
   llvm::BasicBlock* returned = nullptr;    // Where `ret` goes,
   llvm::BasicBlock* exited = nullptr;      // and `exit`,

@@ -1,5 +1,6 @@
 #include "driver/cpu/translate/host_code.h"
 
+#include "driver/cpu/memory_check.h"
 #include "driver/cpu/translate/frame.h"
 #include "driver/cpu/translate/instruction_functions.h"
 #include "driver/cpu/translate/interchange_loops.h"
@@ -197,7 +198,7 @@ absl::StatusOr<std::unique_ptr<HostCode>> HostCode::Compile(llvm::Module& module
     runtime[(*jit)->mangleAndIntern(llvm::StringRef(name.data(), name.size()))] = {
         llvm::orc::ExecutorAddr::fromPtr(address), llvm::JITSymbolFlags::Exported};
   };
-  for (const auto& functions : {RuntimeFunctions(), SystemFunctions(), InstructionFunctions()}) {
+  for (const auto& functions : {RuntimeFunctions(), SystemFunctions(), InstructionFunctions(), CheckFunctions()}) {
     for (const auto& [name, address] : functions) export_to_code(name, address);
   }
   export_to_code("slipway_cpu_run_warps", reinterpret_cast<void*>(&slipway_cpu_run_warps));

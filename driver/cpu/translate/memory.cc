@@ -1,4 +1,5 @@
 // Data movement (PTX ISA 9.7.9): ld, st, mov, cvta, isspacep, prefetch.
+#include "driver/cpu/translate/access_checks.h"
 #include "driver/cpu/translate/emitter.h"
 #include "driver/cpu/translate/instructions.h"
 #include "driver/cpu/translate/launch_fields.h"
@@ -39,6 +40,8 @@ Access TakeAccess(Emitter& e, bool load) {
   if (access.type.is_predicate()) e.Malformed("predicates have no memory form");
   return access;
 }
+
+uint64_t Bytes(const Access& access) { return static_cast<uint64_t>(access.type.total_bits()) / 8 * access.count; }
 
 Value* ElementPointer(Emitter& e, Value* address, const Access& access, int index) {
   return index == 0 ? address
@@ -81,6 +84,7 @@ void Ld(Emitter& e) {
   const Access access = TakeAccess(e, true);
   if (!WantOperands(e, access)) return;
   Value* address = e.Address(e.operand(1), access.space);
+  EmitAccessCheck(e, e.operand(1), access.space, AccessKind::kRead, Bytes(access), address);
   std::vector<Value*> values;
   for (int i = 0; i < access.count; ++i) {
     llvm::LoadInst* load = e.b.CreateLoad(e.TypeOf(access.type), ElementPointer(e, address, access, i));
@@ -101,6 +105,7 @@ void St(Emitter& e) {
   if (!WantOperands(e, access)) return;
   Value* address = e.Address(e.operand(0), access.space);
   if (access.space == Space::kConst) return e.Malformed("constant memory cannot be written");
+  EmitAccessCheck(e, e.operand(0), access.space, AccessKind::kWrite, Bytes(access), address);
   for (int i = 0; i < access.count && !e.failed(); ++i) {
     Value* value = e.Read(Element(e, e.operand(1), access, i), access.type);
     if (e.failed()) return;

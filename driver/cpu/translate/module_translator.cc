@@ -6,6 +6,7 @@
 #include <set>
 
 #include "driver/cpu/limits.h"
+#include "driver/cpu/translate/access_checks.h"
 #include "driver/cpu/translate/control.h"
 #include "driver/cpu/translate/emitter.h"
 #include "driver/cpu/translate/flatten.h"
@@ -21,7 +22,8 @@ namespace {
 // The loops around a kernel's body: blocks of the range, then threads z, y and x; x innermost, where it can vectorise.
 class KernelFrame {
  public:
-  KernelFrame(Emitter& e, llvm::Function* function) : e_(e), b_(e.b), function_(function) {}
+  KernelFrame(Emitter& e, const CpuKernel& kernel, llvm::Function* function)
+      : e_(e), b_(e.b), kernel_(kernel), function_(function) {}
 
   void Emit() {
     llvm::BasicBlock* const entry = Block("entry");
@@ -35,13 +37,20 @@ class KernelFrame {
     ReadLaunchDimensions(b_, thread);
     for (size_t i = 0; i < e_.function.params.size(); ++i) {
       e_.storage[e_.function.params[i]] =
-          b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), function_->getArg(4), offsets[i]);
+          b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), function_->getArg(4), kernel_.params[i].offset);
     }
+    EnterChecks(e_, EmitCheckBegin(b_, e_.module, kernel_, thread.launch, thread.shared));
+    PlaceLocals(e_);
     llvm::BasicBlock* const block_loop = Block("block");
     b_.CreateCondBr(b_.CreateICmpULT(first, last), block_loop, end);
     b_.SetInsertPoint(block_loop);
     llvm::PHINode* const index = b_.CreatePHI(b_.getInt64Ty(), 2);
     index->addIncoming(first, entry);
+    if (e_.module.checked) {
+      llvm::BasicBlock* const goes_on = Block("goes_on");
+      b_.CreateCondBr(EmitHasFailed(b_, thread.launch), end, goes_on);
+      b_.SetInsertPoint(goes_on);
+    }
     Value* const grid_x = b_.CreateZExt(thread.grid_size[0], b_.getInt64Ty());
     Value* const grid_y = b_.CreateZExt(thread.grid_size[1], b_.getInt64Ty());
     Value* const row = b_.CreateUDiv(index, grid_x);
@@ -64,8 +73,6 @@ class KernelFrame {
     b_.SetInsertPoint(end);
     b_.CreateRetVoid();
   }
-
-  std::vector<uint64_t> offsets;  // Of the parameters.
 
  private:
   struct Loop {
@@ -105,13 +112,15 @@ class KernelFrame {
 
   Emitter& e_;
   llvm::IRBuilder<>& b_;
+  const CpuKernel& kernel_;
   llvm::Function* function_;
 };
 
 class Translator {
  public:
-  Translator(const ptx::Module& source, const std::vector<uint64_t>& addresses, llvm::Module& target)
+  Translator(const ptx::Module& source, const std::vector<uint64_t>& addresses, bool checked, llvm::Module& target)
       : source_(source), target_(target), builder_(target.getContext()) {
+    module_.checked = checked;
     module_.source = &source;
     module_.target = &target;
     for (size_t i = 0; i < source.variables.size(); ++i) {
@@ -271,25 +280,23 @@ class Translator {
     if (uses_dynamic_) kernel.shared_bytes = llvm::alignTo(kernel.shared_bytes, 16);
     llvm::Type* const ptr = builder_.getPtrTy();
     llvm::Type* const i64 = builder_.getInt64Ty();
-    std::vector<uint64_t> offsets;
-    for (const CpuParameter& parameter : kernel.params) offsets.push_back(parameter.offset);
     const std::string symbol = KernelSymbol(kernels->size());
     llvm::Function* const run =
         llvm::Function::Create(llvm::FunctionType::get(builder_.getVoidTy(), {ptr, i64, i64, ptr}, false),
                                llvm::Function::ExternalLinkage, symbol, target_);
     SetTranslatedAttributes(run);
     if (waiting_.contains(&source)) {
-      SLIPWAY_RETURN_IF_ERROR(TranslateRegions(source, offsets, kernel.params_bytes, symbol, run));
+      SLIPWAY_RETURN_IF_ERROR(TranslateRegions(source, kernel, symbol, run));
     } else {
-      SLIPWAY_RETURN_IF_ERROR(TranslateThreadLoops(source, std::move(offsets), kernel.params_bytes, symbol, run));
+      SLIPWAY_RETURN_IF_ERROR(TranslateThreadLoops(source, kernel, symbol, run));
     }
     kernels->push_back(std::move(kernel));
     return absl::OkStatus();
   }
 
   // Threads that never wait for each other: loops over them.
-  absl::Status TranslateThreadLoops(const ptx::Function& source, std::vector<uint64_t> offsets, uint64_t params_bytes,
-                                    const std::string& symbol, llvm::Function* run) {
+  absl::Status TranslateThreadLoops(const ptx::Function& source, const CpuKernel& kernel, const std::string& symbol,
+                                    llvm::Function* run) {
     llvm::Type* const ptr = builder_.getPtrTy();
     llvm::Type* const i64 = builder_.getInt64Ty();
     // The body takes the parameters as an argument, for the sake of that argument's attributes.
@@ -300,12 +307,10 @@ class Translator {
     SetTranslatedAttributes(body);
     body->addParamAttr(0, llvm::Attribute::NoAlias);
     body->addDereferenceableParamAttr(0, sizeof(CpuLaunch));
-    SetParamsAttributes(body, 4, params_bytes);
+    SetParamsAttributes(body, 4, kernel.params_bytes);
     module_.threads_are_apart = !with_local_memory_.contains(&source);
     Emitter e(builder_, module_, source);
-    KernelFrame frame(e, body);
-    frame.offsets = std::move(offsets);
-    frame.Emit();
+    KernelFrame(e, kernel, body).Emit();
     SLIPWAY_RETURN_IF_ERROR(e.status());
     builder_.SetInsertPoint(llvm::BasicBlock::Create(target_.getContext(), "entry", run));
     Value* const params = builder_.CreateLoad(ptr, LaunchField(builder_, run->getArg(0), offsetof(CpuLaunch, params)));
@@ -315,8 +320,8 @@ class Translator {
   }
 
   // Threads that do.
-  absl::Status TranslateRegions(const ptx::Function& source, const std::vector<uint64_t>& offsets,
-                                uint64_t params_bytes, const std::string& symbol, llvm::Function* run) {
+  absl::Status TranslateRegions(const ptx::Function& source, const CpuKernel& kernel, const std::string& symbol,
+                                llvm::Function* run) {
     SLIPWAY_ASSIGN_OR_RETURN(const FlatKernel flat, Flatten(source, module_.functions, waiting_, &names_));
     for (size_t i = 0; i < flat.origins.size(); ++i) {
       const auto shared = module_.function_shared.find(flat.origins[i]);
@@ -324,7 +329,7 @@ class Translator {
         module_.function_shared[&flat.function.variables[i]] = shared->second;
       }
     }
-    return EmitRegions(builder_, module_, flat.function, offsets, params_bytes, symbol, run);
+    return EmitRegions(builder_, module_, flat.function, kernel, symbol, run);
   }
 
   void KernelLayout(const ptx::Function& source, CpuKernel* kernel) {
@@ -402,6 +407,8 @@ class Translator {
       }
     }
     e.carry = e.EntryAlloca(builder_.getInt1Ty(), 0);
+    EnterChecks(e, nullptr);
+    PlaceLocals(e);
     e.returned = llvm::BasicBlock::Create(context, "return", function);
     e.exited = e.trapped = llvm::BasicBlock::Create(context, "ended", function);
     EmitBody(e);
@@ -411,8 +418,10 @@ class Translator {
       llvm::Type* const type = builder_.getIntNTy(source.variables[index].type.total_bits());
       builder_.CreateStore(builder_.CreateLoad(type, e.Storage(index)), address);
     }
+    LeaveChecks(e);
     builder_.CreateRet(builder_.getFalse());
     builder_.SetInsertPoint(e.exited);
+    LeaveChecks(e);
     builder_.CreateRet(builder_.getTrue());
     return absl::OkStatus();
   }
@@ -437,9 +446,9 @@ class Translator {
 std::string DeviceSymbol(std::string_view name) { return ptx::Concat("device.", name); }
 std::string KernelSymbol(size_t index) { return "kernel." + std::to_string(index); }
 
-absl::Status TranslateModule(const ptx::Module& source, const std::vector<uint64_t>& global_addresses,
+absl::Status TranslateModule(const ptx::Module& source, const std::vector<uint64_t>& global_addresses, bool checked,
                              llvm::Module& target, std::vector<CpuKernel>* kernels) {
-  return Translator(source, global_addresses, target).Run(kernels);
+  return Translator(source, global_addresses, checked, target).Run(kernels);
 }
 
 }  // namespace slipway::cpu

@@ -36,11 +36,15 @@ struct ModuleTranslation {
       0;  // Of static shared memory in the kernel being translated (any kernel, in a device function).
   std::map<const ptx::Variable*, uint64_t> function_shared;    // Offsets of functions' own .shared variables.
   std::vector<std::pair<uint64_t, uint64_t>> constant_ranges;  // [begin, end) of .const variables, for isspacep.
+  bool checked = false;                                        // Accesses are: see access_checks.h, whose are
+  uint32_t check_sites = 0;                                    // the number of accesses so far,
+  std::map<std::string, llvm::Constant*> check_texts;          // and strings.
 };
 
 // Translates every function of `source` into `target`. `global_addresses` are the addresses of source.variables
-// (ignored for .shared). Fills `kernels` but for `run`; the function of kernels[i] is called KernelSymbol(i).
-absl::Status TranslateModule(const ptx::Module& source, const std::vector<uint64_t>& global_addresses,
+// (ignored for .shared). Fills `kernels` but for what Program::Load does; the function of kernels[i] is called
+// KernelSymbol(i). `checked`: with a test before each access.
+absl::Status TranslateModule(const ptx::Module& source, const std::vector<uint64_t>& global_addresses, bool checked,
                              llvm::Module& target, std::vector<CpuKernel>* kernels);
 
 std::string KernelSymbol(size_t index);

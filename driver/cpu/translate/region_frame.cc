@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "driver/cpu/limits.h"
+#include "driver/cpu/translate/access_checks.h"
 #include "driver/cpu/translate/control.h"
 #include "driver/cpu/translate/emitter.h"
 #include "driver/cpu/translate/flow.h"
@@ -75,13 +76,12 @@ struct Region {
 
 class KernelRegions {
  public:
-  KernelRegions(llvm::IRBuilder<>& b, ModuleTranslation& module, const ptx::Function& kernel,
-                const std::vector<uint64_t>& offsets, uint64_t params_bytes, const std::string& name)
+  KernelRegions(llvm::IRBuilder<>& b, ModuleTranslation& module, const ptx::Function& kernel, const CpuKernel& layout,
+                const std::string& name)
       : b_(b),
         module_(module),
         kernel_(kernel),
-        offsets_(offsets),
-        params_bytes_(params_bytes),
+        layout_(layout),
         name_(name),
         recomputed_(kernel),
         uniform_(UniformRegisters(kernel, /*rows=*/false)),
@@ -224,7 +224,7 @@ class KernelRegions {
     if (!whole) SetSeldomRuns(function);
     function->addParamAttr(0, llvm::Attribute::NoAlias);
     function->addDereferenceableParamAttr(0, sizeof(CpuLaunch));
-    SetParamsAttributes(function, kParamsArgument, params_bytes_);
+    SetParamsAttributes(function, kParamsArgument, layout_.params_bytes);
     function->addParamAttr(3, llvm::Attribute::NoAlias);
     function->addDereferenceableParamAttr(3, sizeof(Warp) + slot_bytes_);
     function->addParamAttr(3, llvm::Attribute::getWithAlignment(context(), llvm::Align(alignof(Warp))));
@@ -242,10 +242,11 @@ class KernelRegions {
     }
     for (size_t i = 0; i < kernel_.params.size(); ++i) {
       e.storage[kernel_.params[i]] =
-          b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), function->getArg(kParamsArgument), offsets_[i]);
+          b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), function->getArg(kParamsArgument), layout_.params[i].offset);
     }
     Value* const local = local_.empty() ? nullptr : LoadConstant(warp_, offsetof(Warp, local), ptr);
     e.carry = e.EntryAlloca(b_.getInt1Ty(), 0);
+    EnterChecks(e, nullptr);
     const bool several = region.leads_to.size() + (region.may_end ? 1 : 0) != 1;
     // Of some lanes each says where it stands, for those of the warp that do not take part.
     Value* const next = several || !whole ? e.EntryAlloca(b_.getInt32Ty(), 0) : nullptr;
@@ -273,6 +274,7 @@ class KernelRegions {
           b_.CreateInBoundsGEP(b_.getInt8Ty(), local, b_.CreateMul(lane_, b_.getInt64(local_bytes_), "", true, true));
       e.storage[variable] = b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), own, offset);
     }
+    PlaceLocals(e);
     e.returned = e.exited = ended;
     e.trapped = trapped;
     BodyPart part = region.part;
@@ -580,7 +582,10 @@ class KernelRegions {
     computed.insert(effects.writes.begin(), effects.writes.end());
     for (int source : effects.reads) Recompute(e, source, computed);
     e.Begin(instruction);
+    // Not checked: that has been done where it stands.
+    Value* const checks = std::exchange(e.checks.thread, nullptr);
     FindInstruction(instruction.opcode)->emit(e);
+    e.checks.thread = checks;
   }
 
   // A lane comes to the wait that is body[i].
@@ -694,15 +699,36 @@ class KernelRegions {
     const llvm::FunctionCallee scheduler = module_.target->getOrInsertFunction(
         "slipway_cpu_run_warps", llvm::FunctionType::get(b_.getVoidTy(), {ptr, i64, i64, ptr, ptr}, false));
     b_.SetInsertPoint(llvm::BasicBlock::Create(context(), "entry", run));
+    if (module_.checked) return EmitCheckedRun(scheduler, regions, run);
     b_.CreateCall(scheduler, {run->getArg(0), run->getArg(1), run->getArg(2), run->getArg(3), regions});
+    b_.CreateRetVoid();
+  }
+
+  // Block by block: where a thread has failed, its block is the last.
+  void EmitCheckedRun(llvm::FunctionCallee scheduler, llvm::Value* regions, llvm::Function* run) {
+    EmitCheckBegin(b_, module_, layout_, run->getArg(0), run->getArg(3));
+    llvm::BasicBlock* const before = b_.GetInsertBlock();
+    llvm::BasicBlock* const block = llvm::BasicBlock::Create(context(), "block", run);
+    llvm::BasicBlock* const goes_on = llvm::BasicBlock::Create(context(), "goes_on", run);
+    llvm::BasicBlock* const end = llvm::BasicBlock::Create(context(), "end", run);
+    b_.CreateCondBr(b_.CreateICmpULT(run->getArg(1), run->getArg(2)), block, end);
+    b_.SetInsertPoint(block);
+    llvm::PHINode* const index = b_.CreatePHI(b_.getInt64Ty(), 2);
+    index->addIncoming(run->getArg(1), before);
+    b_.CreateCondBr(EmitHasFailed(b_, run->getArg(0)), end, goes_on);
+    b_.SetInsertPoint(goes_on);
+    Value* const next = b_.CreateAdd(index, b_.getInt64(1), "", true);
+    b_.CreateCall(scheduler, {run->getArg(0), index, next, run->getArg(3), regions});
+    index->addIncoming(next, goes_on);
+    b_.CreateCondBr(b_.CreateICmpULT(next, run->getArg(2)), block, end);
+    b_.SetInsertPoint(end);
     b_.CreateRetVoid();
   }
 
   llvm::IRBuilder<>& b_;
   ModuleTranslation& module_;
   const ptx::Function& kernel_;
-  const std::vector<uint64_t>& offsets_;
-  const uint64_t params_bytes_;
+  const CpuKernel& layout_;
   const std::string& name_;
   Recomputed recomputed_;
   const std::vector<bool> uniform_;          // By register: whether all lanes of a row agree in it,
@@ -724,13 +750,12 @@ class KernelRegions {
 }  // namespace
 
 absl::Status EmitRegions(llvm::IRBuilder<>& b, ModuleTranslation& module, const ptx::Function& kernel,
-                         const std::vector<uint64_t>& offsets, uint64_t params_bytes, const std::string& name,
-                         llvm::Function* run) {
+                         const CpuKernel& layout, const std::string& name, llvm::Function* run) {
   // Lanes keep their local memory apart, so that all accesses of different lanes are independent between two waits. Of
   // functions that are called this is not known: their accesses are in the module's group.
   llvm::MDNode* const group = std::exchange(module.access_group, llvm::MDNode::getDistinct(b.getContext(), {}));
   module.threads_are_apart = true;
-  absl::Status status = KernelRegions(b, module, kernel, offsets, params_bytes, name).Emit(run);
+  absl::Status status = KernelRegions(b, module, kernel, layout, name).Emit(run);
   module.access_group = group;
   return status;
 }
