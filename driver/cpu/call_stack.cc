@@ -1,12 +1,12 @@
 #include "driver/cpu/call_stack.h"
 
 #include <dlfcn.h>
+#include <execinfo.h>
 
 #include <cstring>
 #include <new>
 #include <string_view>
 
-#include "absl/debugging/stacktrace.h"
 #include "absl/debugging/symbolize.h"
 #include "absl/strings/str_cat.h"
 
@@ -14,7 +14,8 @@ namespace slipway::cpu {
 
 void NoteCallStack(std::byte* to) {
   auto* const stack = new (to) CallStack;
-  stack->frames = static_cast<uint64_t>(absl::GetStackTrace(stack->at, CallStack::kMostFrames, /*skip_count=*/1));
+  // Not absl::GetStackTrace, which follows frame pointers: programs are seldom built with them.
+  stack->frames = static_cast<uint64_t>(backtrace(stack->at, CallStack::kMostFrames));
 }
 
 std::string Describe(const CallStack& stack) {

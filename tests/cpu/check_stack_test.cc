@@ -3,6 +3,16 @@
 
 #include "tests/cpu/check_fixture.h"
 
+// The program's, of external linkage: it has a name to be found by.
+[[gnu::noinline]] slipway::CUresult LaunchesFromHere(slipway::CUfunction function, slipway::CUstream stream,
+                                                     slipway::CUdeviceptr address) {
+  slipway::cpu::LaunchBuffer buffer(address);
+  const slipway::CUresult result =
+      slipway::cpu::Api().LaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, nullptr, buffer.extra());
+  asm volatile("" ::: "memory");  // No tail call.
+  return result;
+}
+
 namespace slipway::cpu {
 namespace {
 
@@ -14,18 +24,6 @@ const bool check_is_set = [] {
   setenv("SLIPWAY_CPU_CHECK", "memory,stack", /*overwrite=*/1);
   return true;
 }();
-
-}  // namespace
-
-// Of external linkage, so that it has a name to be found by.
-[[gnu::noinline]] CUresult LaunchesFromHere(CUfunction function, CUstream stream, CUdeviceptr address) {
-  LaunchBuffer buffer(address);
-  const CUresult result = Api().LaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, nullptr, buffer.extra());
-  asm volatile("" ::: "memory");  // No tail call.
-  return result;
-}
-
-namespace {
 
 constexpr char kKernel[] = R"(
 .visible .entry k(.param .u64 p)

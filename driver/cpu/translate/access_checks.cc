@@ -155,7 +155,9 @@ void EnterChecks(Emitter& e, Value* thread) {
   static_assert(sizeof(LocalFrame) == 16 && offsetof(LocalFrame, count) == 8 && sizeof(LocalVariable) == 24);
   const uint64_t bytes = sizeof(LocalFrame) + checks.locals.size() * sizeof(LocalVariable);
   checks.frame = e.EntryAlloca(llvm::ArrayType::get(e.b.getInt8Ty(), bytes), alignof(LocalFrame));
-  checks.outer = e.b.CreateLoad(ptr, Field(e.b, checks.thread, offsetof(CheckedThread, frame)));
+  // Of a kernel, what is noted there is a region's that has returned.
+  checks.outer = e.function.is_kernel ? static_cast<Value*>(llvm::ConstantPointerNull::get(e.b.getPtrTy()))
+                                      : e.b.CreateLoad(ptr, Field(e.b, checks.thread, offsetof(CheckedThread, frame)));
   e.b.CreateStore(checks.outer, checks.frame);
   e.b.CreateStore(e.b.getInt64(checks.locals.size()), Field(e.b, checks.frame, offsetof(LocalFrame, count)));
   size_t at = sizeof(LocalFrame);
