@@ -232,18 +232,26 @@ TEST_F(CheckMemory, MemoryOfMalloc) {
 
 TEST_F(CheckMemory, SourceLines) {
   const auto told = [&](const std::string& loc) {
-    return ToldOf(
-        "\n" + loc + "\nld.global.u32 %r2, [%a];\n.file 1 \"dir/formula.cc\"\n.file 2 \"square.h\", 1700000000, 512\n",
-        8);
+    const std::string text = Kernel("\n" + loc + "\nld.global.u32 %r2, [%a];") + R"(
+.file 1 "dir/formula.cc"
+.file 2 "square.h", 1700000000, 512
+.section .debug_str
+{
+$info:
+.b8 102, 0
+}
+)";
+    return Told(CUDA_ERROR_ILLEGAL_ADDRESS, Load(text), {}, uint64_t{8}, uint64_t{0});
   };
   EXPECT_THAT(told(".loc 1 41 7"), HasSubstr("thread (0,0,0), dir/formula.cc:41\n"));
   EXPECT_THAT(told(".loc 1 41 7\n.loc 2 3 1, function_name $info, inlined_at 1 41 7"),
               HasSubstr(", square.h:3, inlined at dir/formula.cc:41\n"));
-  EXPECT_THAT(told(".loc 1 50 1\n.loc 1 41 7, function_name $x, inlined_at 1 50 1\n"
-                   ".loc 2 3 1, function_name $info+16, inlined_at 1 41 7"),
+  EXPECT_THAT(told(".loc 1 50 1\n.loc 1 41 7, function_name $info, inlined_at 1 50 1\n"
+                   ".loc 2 3 1, function_name $info+1, inlined_at 1 41 7"),
               HasSubstr(", square.h:3, inlined at dir/formula.cc:41, inlined at dir/formula.cc:50\n"));
   EXPECT_THAT(told(".loc 1 0 0"), HasSubstr(", line 12 of the PTX\n")) << "no line";
-  EXPECT_THAT(told(".loc 1 41 7, inlined_at 1 41 7"), HasSubstr(", dir/formula.cc:41, inlined at dir/formula.cc:41\n"));
+  EXPECT_THAT(told(".loc 1 41 7\n.loc 1 41 7, function_name $info, inlined_at 1 41 7"),
+              HasSubstr(", dir/formula.cc:41, inlined at dir/formula.cc:41\n"));
 }
 
 TEST_F(CheckMemory, EachThreadIsToldOfUpToAHundred) {
