@@ -127,7 +127,10 @@ void* Arena::Allocate(size_t bytes, int device, uint64_t owner, Kind kind) {
     free_.emplace(address + taken, block_bytes - taken);
     free_by_size_.emplace(block_bytes - taken, address + taken);
   }
-  ranges_.reset();
+  if (checked_) {
+    freed_.Forget(address, taken);
+    ranges_.reset();
+  }
   if (counts) used_[device] += granted;
   granted_total_ += granted;
   live_.emplace(

@@ -44,6 +44,14 @@ class FreedRanges {
     return any;
   }
 
+  // Memory is given out again: whoever misses it by a little has not used what was there before.
+  void Forget(uintptr_t address, size_t taken) {
+    for (size_t i = 0; i < first_kept_; ++i) {
+      Range& range = ranges_[i];
+      if (address < range.address + range.taken && range.address < address + taken) range.bytes = 0;
+    }
+  }
+
   // The last free of memory that held this byte; null if none is remembered.
   const Range* Find(uintptr_t address) const {
     for (auto range = ranges_.rbegin(); range != ranges_.rend(); ++range) {

@@ -138,6 +138,14 @@ std::string Relation(uint64_t address, const Range& range) {
   return absl::StrCat(bytes(offset - range.bytes), "past the end of ");
 }
 
+// "a 4096-byte ", "an 8-byte ".
+std::string Sized(uint64_t bytes) {
+  const std::string digits = absl::StrCat(bytes);
+  const bool is_eleven_or_eighteen =
+      digits[0] == '1' && digits.size() % 3 == 2 && (digits[1] == '1' || digits[1] == '8');
+  return absl::StrCat(digits[0] == '8' || is_eleven_or_eighteen ? "an " : "a ", digits, "-byte ");
+}
+
 uint64_t Distance(uint64_t address, const Range& range) {
   if (address < range.begin) return range.begin - address;
   return address - range.begin < range.bytes ? 0 : address - range.begin - range.bytes;
@@ -146,14 +154,14 @@ uint64_t Distance(uint64_t address, const Range& range) {
 std::string WhereInHeap(DeviceHeap& heap, uint64_t address) {
   const std::optional<DeviceHeap::Block> block = heap.Nearest(address);
   if (block && address - block->address < block->bytes) {
-    return absl::StrCat(Relation(address, {block->address, block->bytes}), "a ", block->bytes, "-byte block of malloc");
+    return absl::StrCat(Relation(address, {block->address, block->bytes}), Sized(block->bytes), "block of malloc");
   }
   if (const std::optional<FreedRanges::Range> freed = heap.FindFreed(address)) {
-    return absl::StrCat(Relation(address, {freed->address, freed->bytes}), "a ", freed->bytes,
-                        "-byte block of malloc that was freed");
+    return absl::StrCat(Relation(address, {freed->address, freed->bytes}), Sized(freed->bytes),
+                        "block of malloc that was freed");
   }
   if (!block) return "where malloc has given nothing";
-  return absl::StrCat(Relation(address, {block->address, block->bytes}), "a ", block->bytes, "-byte block of malloc");
+  return absl::StrCat(Relation(address, {block->address, block->bytes}), Sized(block->bytes), "block of malloc");
 }
 
 std::string WhereInArena(const Checker& self, uint64_t address, const AccessSite& site) {
@@ -163,8 +171,8 @@ std::string WhereInArena(const Checker& self, uint64_t address, const AccessSite
   const bool inside = nearest != nullptr && address - nearest->begin < nearest->bytes;
   if (!inside) {
     if (const std::optional<FreedRanges::Range> freed = arena.FindFreed(address)) {
-      return absl::StrCat(Relation(address, {freed->address, freed->bytes}), "a ", freed->bytes,
-                          "-byte allocation that was freed");
+      return absl::StrCat(Relation(address, {freed->address, freed->bytes}), Sized(freed->bytes),
+                          "allocation that was freed");
     }
     if (ranges->list.empty()) return "where nothing is allocated";
     const Arena::Range* const next = nearest == nullptr ? ranges->list.data() : nearest + 1;
@@ -177,7 +185,7 @@ std::string WhereInArena(const Checker& self, uint64_t address, const AccessSite
   if (inside && nearest->kind == Arena::Kind::kHeap && self.launch->heap != nullptr) {
     return WhereInHeap(*self.launch->heap, address);
   }
-  std::string what = absl::StrCat("a ", nearest->bytes, "-byte allocation");
+  std::string what = absl::StrCat(Sized(nearest->bytes), "allocation");
   if (nearest->kind == Arena::Kind::kHost) what += " of the host";
   if (nearest->kind == Arena::Kind::kHeap) what = "the heap of malloc";
   if (nearest->name != nullptr) {

@@ -65,6 +65,11 @@ TEST_F(CheckMemory, SaysWhereAnAddressIs) {
   memory = Allocate(1001);
   EXPECT_THAT(ToldOf(kRead, memory + 1000), HasSubstr(", 1000 bytes inside a 1001-byte allocation\n"))
       << "its end is not";
+  for (const auto& [bytes, words] : {std::pair(11, "an 11-byte "), std::pair(80, "an 80-byte "),
+                                     std::pair(110, "a 110-byte "), std::pair(18000, "an 18000-byte ")}) {
+    memory = Allocate(static_cast<size_t>(bytes));
+    EXPECT_THAT(ToldOf(kRead, memory - 4), HasSubstr(words));
+  }
   memory = Allocate(1000);
   EXPECT_THAT(ToldOf(kRead, memory + (1 << 20)), HasSubstr(", 1047576 bytes past the end of a 1000-byte allocation\n"));
   Allocate(16);
@@ -83,7 +88,7 @@ TEST_F(CheckMemory, TheWrongStateSpace) {
               HasSubstr(", which is local memory of the thread\n"));
   EXPECT_THAT(ToldOf("ld.local.u32 %r2, [%a];", Allocate(8)), HasSubstr(", which is no local memory of the thread\n"));
   EXPECT_THAT(ToldOf("ld.const.u32 %r2, [%a];", Allocate(8)),
-              HasSubstr(", 0 bytes inside a 8-byte allocation, which is no constant memory\n"));
+              HasSubstr(", 0 bytes inside an 8-byte allocation, which is no constant memory\n"));
 }
 
 TEST_F(CheckMemory, NeighboursLieApart) {
@@ -301,6 +306,26 @@ TEST_F(CheckMemory, WhoWaitsForAThreadThatHasFailedIsNotWaitedFor) {
       told, AllOf(HasSubstr("block (0,0,0), thread (0,0,0)"), HasSubstr("cpu device: an invalid access in kernel k")));
 }
 
+// FC-13: an element that is repeated by a stride of 0, and a kernel that drops the stride.
+TEST_F(CheckMemory, ABroadcastElementInAKernelForContiguousData) {
+  const std::string text = Kernel(R"(
+    mul.wide.u32 %l0, %i, 4; add.s64 %l0, %l0, %b; .reg .b64 %s; ld.param.u64 %s, [stride]; cvt.u64.u32 %l1, %i;
+    mul.lo.u64 %l1, %l1, %s; add.s64 %l1, %l1, %a; ld.global.u32 %r2, [%l1]; st.global.u32 [%l0], %r2;)");
+  std::string with_stride = text;
+  with_stride.replace(text.find(".param .u64 pb)"), 15, ".param .u64 pb, .param .u64 stride)");
+  const Shape shape{.grid = 10, .block = {100, 1}};
+  CUfunction copy = Load(with_stride);
+  const CUdeviceptr one = NewWords(1), out = NewWords(1000), dense = NewWords(1000);
+  const uint32_t value = 5;
+  ASSERT_CUDA(Api().MemcpyHtoD(one, &value, 4));
+  EXPECT_CUDA(Run(copy, shape, dense, out, uint64_t{4}));
+  EXPECT_CUDA(Run(copy, shape, one, out, uint64_t{0}));
+  EXPECT_THAT(ReadWords(out, 1000), Each(5U));
+  EXPECT_THAT(Told(CUDA_ERROR_ILLEGAL_ADDRESS, copy, shape, one, out, uint64_t{4}),
+              AllOf(HasSubstr("invalid global read of size 4"), HasSubstr(", at the end of a 4-byte allocation\n"),
+                    HasSubstr("thread (1,0,0)"), Not(HasSubstr("thread (0,0,0)"))));
+}
+
 TEST_F(CheckMemory, LaunchesOfGraphs) {
   CUstream stream = NewStream();
   CUfunction fill = Load(Kernel(kFill));
@@ -397,6 +422,9 @@ TEST(FreedRanges, KeepsBackAndForgets) {
   EXPECT_TRUE(freed.GiveAllBack(give_back));
   EXPECT_FALSE(freed.GiveAllBack(give_back));
   EXPECT_EQ(back.back(), 5000U);
+  freed.Forget(1040, 1000);
+  EXPECT_NE(freed.Find(1029), nullptr);
+  EXPECT_EQ(freed.Find(2010), nullptr) << "given out again, in part";
   for (size_t i = 0; i < 2 * FreedRanges::kMostRanges; ++i) freed.Add(10000 + 16 * i, 0, 1, give_back);
   EXPECT_EQ(freed.Find(5000), nullptr) << "forgotten";
   EXPECT_EQ(back.size(), 5 + 2 * FreedRanges::kMostRanges - 100);

@@ -2,6 +2,7 @@
 #include "driver/cpu/ptx/parser.h"
 
 #include <string>
+#include <vector>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -52,6 +53,36 @@ TEST(PtxParser, ReadsAModule) {
       << "the inner %r1 hides the outer";
   EXPECT_EQ(kernel.body[2].operands[0].kind, Operand::Kind::kPair);
   EXPECT_TRUE(kernel.body[3].guard_negated);
+}
+
+TEST(PtxParser, KnowsWhereInstructionsStand) {
+  const auto module = Parse(std::string(kHeader) + R"(
+    .file 1 "a.cu"
+    .visible .entry k()
+    {
+      .reg .b32 %r;
+      mov.u32 %r, 0;
+      .loc 1 10 3
+      mov.u32 %r, 1; mov.u32 %r, 2;
+      .loc 2 5 1, function_name $info+16, inlined_at 1 10 3
+      mov.u32 %r, 3;
+      .loc 1 10
+      mov.u32 %r, 4;
+      .loc 1 11 3
+      ret;
+    }
+    .visible .entry next()
+    {
+      ret;
+    }
+    .file 2 "b.h", 1700000000, 12)");
+  ASSERT_TRUE(module.ok()) << module.status();
+  std::vector<std::string> where;
+  for (const Function& function : (*module)->functions) {
+    for (const Instruction& instruction : function.body) where.push_back(WhereIs(**module, instruction));
+  }
+  EXPECT_THAT(where, ::testing::ElementsAre("line 9 of the PTX", "a.cu:10", "a.cu:10", "b.h:5, inlined at a.cu:10",
+                                            "line 15 of the PTX", "a.cu:11", "line 21 of the PTX"));
 }
 
 struct Bad {

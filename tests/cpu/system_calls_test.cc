@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "driver/cpu/settings.h"
 #include "driver/cpu/system/device_heap.h"
 #include "driver/cpu/system/printf.h"
 #include "gmock/gmock.h"
@@ -206,21 +207,64 @@ TEST_F(SystemCalls, PrintfGivesTheNumberOfItsArguments) {
   EXPECT_EQ(ReadWords(out, 1)[0], 4U);
 }
 
-TEST_F(SystemCalls, AFailedAssertionPrintsAndFailsTheLaunch) {
-  testing::internal::CaptureStderr();
-  EXPECT_EQ(Run(R"(
+constexpr char kAssert[] = R"(
     setp.lt.u32 %p1, %i, %n; @%p1 bra FINE;
     mov.u64 %l1, condition; cvta.global.u64 %l1, %l1; mov.u64 %l2, file; cvta.global.u64 %l2, %l2;
     mov.u64 %l3, name; cvta.global.u64 %l3, %l3;
     { .param .b64 m; .param .b64 f; .param .b32 l; .param .b64 n; .param .b64 s;
       st.param.b64 [m], %l1; st.param.b64 [f], %l2; st.param.b32 [l], 19; st.param.b64 [n], %l3; st.param.b64 [s], 1;
       call.uni __assertfail, (m, f, l, n, s); }
-    FINE:)",
-                0, 37, 2, 32),
-            CUDA_ERROR_ASSERT);
-  EXPECT_THAT(testing::internal::GetCapturedStderr(),
-              HasSubstr("a.cu:19: void k(): block: [1,0,0], thread: [5,0,0] Assertion `i < n` failed.\n"));
-  EXPECT_EQ(Api().CtxSynchronize(), CUDA_ERROR_ASSERT) << "sticky";
+    FINE:)";
+
+TEST_F(SystemCalls, FailedAssertionsPrintAndFailTheLaunch) {
+  for (const std::string wait : {"", "bar.sync 0;\n"}) {
+    testing::internal::CaptureStderr();
+    // In a launch of one range of blocks the others of the block go on, and the next block does not begin.
+    EXPECT_EQ(Run(wait + kAssert, 0, 5, 2, 32), CUDA_ERROR_ASSERT);
+    const std::string told = testing::internal::GetCapturedStderr();
+    for (int thread = 0; thread < 32; ++thread) {
+      const std::string line =
+          "a.cu:19: void k(): block: [0,0,0], thread: [" + std::to_string(thread) + ",0,0] Assertion `i < n` failed.\n";
+      EXPECT_EQ(told.find(line) != std::string::npos, thread >= 5) << told;
+    }
+    EXPECT_THAT(told, HasSubstr("cpu device: a failed assertion in kernel k, block (0,0,0), thread (5,0,0); every"));
+    EXPECT_EQ(Api().CtxSynchronize(), CUDA_ERROR_ASSERT) << "sticky";
+    TearDown();
+    SetUp();
+  }
+}
+
+TEST_F(SystemCalls, AThousandFailedAssertionsPrintAHundred) {
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(Run(kAssert, 0, 0, 1, 1024), CUDA_ERROR_ASSERT);
+  const std::string told = testing::internal::GetCapturedStderr();
+  size_t lines = 0;
+  for (size_t at = 0; (at = told.find("failed.\n", at)) != std::string::npos; ++at) ++lines;
+  EXPECT_EQ(lines, 100U);
+  EXPECT_THAT(told, HasSubstr("more than 100 threads of a launch fail; the others are not told of\n"));
+}
+
+TEST_F(SystemCalls, ATrapNamesItsThread) {
+  for (const std::string wait : {"", "bar.sync 0;\n"}) {
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(Run(wait + "setp.eq.u32 %p1, %i, 37; @%p1 trap;", 0, 0, 2, 32), CUDA_ERROR_LAUNCH_FAILED);
+    EXPECT_THAT(testing::internal::GetCapturedStderr(),
+                HasSubstr("cpu device: a trap in kernel k, block (1,0,0), thread (5,0,0); every later call"));
+    TearDown();
+    SetUp();
+  }
+}
+
+// What only the hardware notices: where threads wait for each other, the block is known.
+TEST_F(SystemCalls, AnIllegalAccessNamesItsBlock) {
+  if (GetSettings().check.memory) GTEST_SKIP() << "is kept from it";
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(Run("bar.sync 0; setp.eq.u32 %p1, %i, 37; @%p1 st.global.u32 [%a], 0;", 64, 0, 2, 32),
+            CUDA_ERROR_ILLEGAL_ADDRESS);
+  EXPECT_THAT(
+      testing::internal::GetCapturedStderr(),
+      HasSubstr("cpu device: illegal access at 0x40 in kernel k, block (1,0,0); every later call on its context "
+                "fails (SLIPWAY_CPU_CHECK=memory tells of the thread and the place)\n"));
 }
 
 constexpr char kMalloc[] = R"(

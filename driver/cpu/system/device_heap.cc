@@ -28,6 +28,7 @@ void* DeviceHeap::Allocate(size_t bytes) {
   const auto [address, size] = *fits;
   free_.erase(fits);
   if (size > taken) free_.emplace(address + taken, size - taken);
+  if (checked_) freed_.Forget(address, taken);
   live_.emplace(address, bytes);
   given_ += Rounded(bytes);
   return reinterpret_cast<void*>(address);

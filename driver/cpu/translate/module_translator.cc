@@ -13,6 +13,7 @@
 #include "driver/cpu/translate/frame.h"
 #include "driver/cpu/translate/launch_fields.h"
 #include "driver/cpu/translate/region_frame.h"
+#include "driver/cpu/translate/system_calls.h"
 #include "driver/status_macros.h"
 #include "llvm/Support/Alignment.h"
 
@@ -46,7 +47,7 @@ class KernelFrame {
     b_.SetInsertPoint(block_loop);
     llvm::PHINode* const index = b_.CreatePHI(b_.getInt64Ty(), 2);
     index->addIncoming(first, entry);
-    if (e_.module.checked) {
+    if (e_.module.threads_fail_alone) {
       llvm::BasicBlock* const goes_on = Block("goes_on");
       b_.CreateCondBr(EmitHasFailed(b_, thread.launch), end, goes_on);
       b_.SetInsertPoint(goes_on);
@@ -121,6 +122,8 @@ class Translator {
   Translator(const ptx::Module& source, const std::vector<uint64_t>& addresses, bool checked, llvm::Module& target)
       : source_(source), target_(target), builder_(target.getContext()) {
     module_.checked = checked;
+    module_.threads_fail_alone = checked || std::any_of(source.functions.begin(), source.functions.end(),
+                                                        [](auto& f) { return f.name == kAssertFunction; });
     module_.source = &source;
     module_.target = &target;
     for (size_t i = 0; i < source.variables.size(); ++i) {

@@ -36,9 +36,11 @@ struct ModuleTranslation {
       0;  // Of static shared memory in the kernel being translated (any kernel, in a device function).
   std::map<const ptx::Variable*, uint64_t> function_shared;    // Offsets of functions' own .shared variables.
   std::vector<std::pair<uint64_t, uint64_t>> constant_ranges;  // [begin, end) of .const variables, for isspacep.
-  bool checked = false;                                        // Accesses are: see access_checks.h, whose are
-  uint32_t check_sites = 0;                                    // the number of accesses so far,
-  std::map<std::string, llvm::Constant*> check_texts;          // and strings.
+  // Whether a thread may fail and leave its block to go on: then the block is the last.
+  bool threads_fail_alone = false;
+  bool checked = false;                                // Accesses are: see access_checks.h, whose are
+  uint32_t check_sites = 0;                            // the number of accesses so far,
+  std::map<std::string, llvm::Constant*> check_texts;  // and strings.
 };
 
 // Translates every function of `source` into `target`. `global_addresses` are the addresses of source.variables

@@ -699,13 +699,13 @@ class KernelRegions {
     const llvm::FunctionCallee scheduler = module_.target->getOrInsertFunction(
         "slipway_cpu_run_warps", llvm::FunctionType::get(b_.getVoidTy(), {ptr, i64, i64, ptr, ptr}, false));
     b_.SetInsertPoint(llvm::BasicBlock::Create(context(), "entry", run));
-    if (module_.checked) return EmitCheckedRun(scheduler, regions, run);
+    if (module_.threads_fail_alone) return EmitRunByBlocks(scheduler, regions, run);
     b_.CreateCall(scheduler, {run->getArg(0), run->getArg(1), run->getArg(2), run->getArg(3), regions});
     b_.CreateRetVoid();
   }
 
-  // Block by block: where a thread has failed, its block is the last.
-  void EmitCheckedRun(llvm::FunctionCallee scheduler, llvm::Value* regions, llvm::Function* run) {
+  // One block at a time: where a thread has failed, its block is the last.
+  void EmitRunByBlocks(llvm::FunctionCallee scheduler, llvm::Value* regions, llvm::Function* run) {
     EmitCheckBegin(b_, module_, layout_, run->getArg(0), run->getArg(3));
     llvm::BasicBlock* const before = b_.GetInsertBlock();
     llvm::BasicBlock* const block = llvm::BasicBlock::Create(context(), "block", run);

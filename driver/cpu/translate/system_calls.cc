@@ -81,7 +81,7 @@ constexpr SystemCall kSystemCalls[] = {
     {"vprintf", 1, 2, &EmitVprintf},
     {"malloc", 1, 1, &EmitMalloc},
     {"free", 0, 1, &EmitFree},
-    {"__assertfail", 0, 5, &EmitAssertfail},
+    {kAssertFunction, 0, 5, &EmitAssertfail},
 };
 
 }  // namespace

@@ -12,6 +12,9 @@
 
 namespace slipway::cpu {
 
+// The one of them that ends single threads of a block.
+inline constexpr std::string_view kAssertFunction = "__assertfail";
+
 struct SystemCall {
   std::string_view name;
   size_t returns = 0;  // How many results and parameters it has.
