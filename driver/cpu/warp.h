@@ -69,26 +69,16 @@ enum class Mode : uint8_t {
 struct Warp;
 
 // Runs a region for lanes of a warp: all 32 (`full`) or those of `lanes` (`some`), which is not 0. Gives the wait at
-// which all of them stand, or one of the two values below.
+// which all of them stand, or one of the values below.
 using CpuRegion = uint32_t (*)(CpuLaunch* launch, std::byte* shared, const std::byte* params, Warp* warp,
                                uint32_t lanes);
-inline constexpr uint32_t kSeeLanes = 0xffffffff;  // Where each stands is in Warp::at.
-inline constexpr uint32_t kTrapped = 0xfffffffe;   // A thread executed `trap`.
-inline constexpr uint32_t kEnded = 0xffff;         // In Warp::at: the thread has ended.
+inline constexpr uint32_t kSeeLanes = 0xffffffff;    // Where each stands is in Warp::at.
+inline constexpr uint32_t kTrapped = 0xfffffffe;     // A thread executed `trap`.
+inline constexpr uint32_t kLanesDiffer = 0xfffffffd;  // `full` has done nothing: lanes differ in what it takes to be one.
+inline constexpr uint32_t kEnded = 0xffff;           // In Warp::at, too: the thread has ended.
 
 inline constexpr uint32_t kInLanes = 0xffffffff;  // An operand is no constant: each lane has stored its own.
 inline constexpr uint32_t kShuffleBits = 0x1f1f;  // All that shuffles look at: a lane or clamp, and a segment mask.
-
-// Where a register of a warp's lanes is kept.
-struct CpuSlot {
-  uint32_t offset;  // From Warp::slots().
-  uint32_t bytes;   // Of a lane.
-};
-
-struct CpuSlots {
-  uint64_t count;
-  const CpuSlot* slots;
-};
 
 // A wait, and the region behind it. Laid out by translate/region_frame.cc.
 struct CpuWait {
@@ -104,8 +94,6 @@ struct CpuWait {
   CpuRegion full;
   CpuRegion rows;  // Null where a kernel never asks for a thread's y.
   CpuRegion some;
-  // Registers that `full` and `rows` take to be the same in all lanes.
-  CpuSlots uniform[2];
 };
 
 // A kernel in regions; the first wait is the start.
@@ -116,7 +104,7 @@ struct CpuRegions {
   const CpuWait* waits;
 };
 
-// A warp of the block that is running, followed by its slots. Translated code knows the layout. An array has an entry a
+// A warp of the block that is running, followed by its slots: those of its registers that live across waits. Translated code knows the layout. An array has an entry a
 // lane. 64-byte aligned, as are the slots: vectors are stored there.
 struct alignas(64) Warp {
   uint32_t tid[3][kLanes];  // %tid
@@ -143,8 +131,6 @@ struct alignas(64) Warp {
   // Threads that lie next to each other in x: 32, the first at a multiple of 32, and `full` can run the warp; 8 or 16
   // in each of its rows, and `rows` can; 0, and neither can.
   uint32_t width;
-
-  std::byte* slots() { return reinterpret_cast<std::byte*>(this + 1); }
 };
 
 // Runs blocks [first, last) of a kernel in regions; called by the function that CpuKernel::run points to.

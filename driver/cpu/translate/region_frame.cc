@@ -112,7 +112,7 @@ class KernelRegions {
         SLIPWAY_ASSIGN_OR_RETURN(functions[1], EmitRegion(w, region, Lanes::kRows, &form));
       }
       SLIPWAY_ASSIGN_OR_RETURN(functions[2], EmitRegion(w, Look(w, stops_of_some_), Lanes::kSome, &form));
-      waits.push_back(WaitConstant(w, region, w == 0 ? Wait::kStart : form.kind, form, functions));
+      waits.push_back(WaitConstant(w == 0 ? Wait::kStart : form.kind, form, functions));
     }
     EmitRun(waits, run);
     return absl::OkStatus();
@@ -249,6 +249,8 @@ class KernelRegions {
     const bool several = region.leads_to.size() + (region.may_end ? 1 : 0) != 1;
     // Of some lanes each says where it stands, for those of the warp that do not take part.
     Value* const next = several || !whole ? e.EntryAlloca(b_.getInt32Ty(), 0) : nullptr;
+
+    if (whole) EmitCompare(function, region, UniformFor(lanes));
 
     // The loop over lanes, and what all of them share before it.
     llvm::BasicBlock* const ended = llvm::BasicBlock::Create(context(), "ended", function);
@@ -528,6 +530,33 @@ class KernelRegions {
     }
   }
 
+  // Gives up where lanes differ in a register that is taken to be the same in all of them: lanes that have gone
+  // different ways may come together in different turns of a loop.
+  void EmitCompare(llvm::Function* function, const Region& region, const std::vector<bool>& uniform) {
+    Value* differ = nullptr;
+    for (int r : region.loaded) {
+      if (!uniform[r]) continue;
+      // In words that there are vectors of.
+      const uint64_t bytes = SlotBytes(kernel_.variables[r]);
+      const auto word = static_cast<unsigned>(std::min<uint64_t>(bytes, 8));
+      const auto words = static_cast<int>(bytes / word);
+      auto* const type = llvm::FixedVectorType::get(b_.getIntNTy(word * 8), kLanes * words);
+      Value* const entries =
+          b_.CreateAlignedLoad(type, WarpField(warp_, sizeof(Warp) + slots_[r]), llvm::Align(alignof(Warp)));
+      llvm::SmallVector<int> of_first;
+      for (int i = 0; i < static_cast<int>(kLanes) * words; ++i) of_first.push_back(i % words);
+      Value* const unequal = b_.CreateOrReduce(b_.CreateICmpNE(entries, b_.CreateShuffleVector(entries, of_first)));
+      differ = differ == nullptr ? unequal : b_.CreateOr(differ, unequal);
+    }
+    if (differ == nullptr) return;
+    llvm::BasicBlock* const differs = llvm::BasicBlock::Create(context(), "lanes_differ", function);
+    llvm::BasicBlock* const agree = llvm::BasicBlock::Create(context(), "lanes_agree", function);
+    b_.CreateCondBr(differ, differs, agree, llvm::MDBuilder(context()).createUnlikelyBranchWeights());
+    b_.SetInsertPoint(differs);
+    b_.CreateRet(b_.getInt32(kLanesDiffer));
+    b_.SetInsertPoint(agree);
+  }
+
   // The registers that are the same in all lanes, from the first one's place.
   void EmitUniform(Emitter& e, const Region& region, const std::vector<bool>& uniform, Value* first, Results* results) {
     for (int r : region.loaded) {
@@ -635,28 +664,12 @@ class KernelRegions {
 
   // --- The tables
 
-  llvm::Constant* WaitConstant(size_t w, const Region& region, Wait kind, const WaitForm& form,
-                               llvm::Function* const (&functions)[3]) {
-    static_assert(sizeof(CpuWait) == 72 && offsetof(CpuWait, b) == 8 && offsetof(CpuWait, c) == 12 &&
-                  offsetof(CpuWait, full) == 16 && offsetof(CpuWait, rows) == 24 && offsetof(CpuWait, some) == 32 &&
-                  offsetof(CpuWait, uniform) == 40 && sizeof(CpuSlots) == 16 && offsetof(CpuSlots, slots) == 8);
+  llvm::Constant* WaitConstant(Wait kind, const WaitForm& form, llvm::Function* const (&functions)[3]) {
+    static_assert(sizeof(CpuWait) == 40 && offsetof(CpuWait, b) == 8 && offsetof(CpuWait, c) == 12 &&
+                  offsetof(CpuWait, full) == 16 && offsetof(CpuWait, rows) == 24 && offsetof(CpuWait, some) == 32);
     static_assert(offsetof(CpuWait, kind) == 0 && offsetof(CpuWait, mode) == 1 && offsetof(CpuWait, is_signed) == 2 &&
                   offsetof(CpuWait, is_whole) == 3 && offsetof(CpuWait, converged) == 4 &&
                   offsetof(CpuWait, is_wide) == 5 && offsetof(CpuWait, in_full) == 6);
-    static_assert(sizeof(CpuSlot) == 8 && offsetof(CpuSlot, bytes) == 4);
-    std::vector<llvm::Constant*> uniform;
-    for (Lanes lanes : {Lanes::kFull, Lanes::kRows}) {
-      std::vector<llvm::Constant*> words;
-      for (int r : region.loaded) {
-        if (!UniformFor(lanes)[r]) continue;
-        words.push_back(b_.getInt32(static_cast<uint32_t>(slots_[r])));
-        words.push_back(b_.getInt32(static_cast<uint32_t>(SlotBytes(kernel_.variables[r]))));
-      }
-      auto* const type = llvm::ArrayType::get(b_.getInt32Ty(), words.size());
-      uniform.push_back(b_.getInt64(words.size() / 2));
-      uniform.push_back(Constant(llvm::ConstantArray::get(type, words),
-                                 absl::StrCat(".uniform.", kLanesNames[static_cast<int>(lanes)], ".", w)));
-    }
     const auto function = [&](llvm::Function* f) -> llvm::Constant* {
       return f != nullptr ? static_cast<llvm::Constant*>(f) : llvm::ConstantPointerNull::get(b_.getPtrTy());
     };
@@ -669,8 +682,7 @@ class KernelRegions {
     return llvm::ConstantStruct::getAnon(
         context(), {byte(kind), byte(form.mode), byte(form.is_signed), byte(form.is_whole), byte(form.converged),
                     byte(form.type.total_bits() == 64), byte(IsDoneInFull(form)), byte(0), operand(form.b),
-                    operand(form.c), function(functions[0]), function(functions[1]), function(functions[2]), uniform[0],
-                    uniform[1], uniform[2], uniform[3]});
+                    operand(form.c), function(functions[0]), function(functions[1]), function(functions[2])});
   }
 
   llvm::GlobalVariable* Constant(llvm::Constant* value, const std::string& suffix) {
