@@ -460,8 +460,8 @@ bool SetUp(const uint32_t (&size)[3], std::byte* warps, size_t stride, uint32_t 
       warp.tid[2][lane] = thread / size[0] / size[1];
     }
     if (lanes == kLanes) {
+      if (size[0] % kRowLanes == 0) warp.width = kRowLanes;
       if (warp.tid[0][0] % kLanes == 0 && warp.tid[0][0] + kLanes <= size[0]) warp.width = kLanes;
-      if (size[0] == 16 || size[0] == 8) warp.width = size[0];
     }
     whole &= warp.width != 0;
   }

@@ -21,6 +21,7 @@
 namespace slipway::cpu {
 
 inline constexpr uint32_t kLanes = 32;
+inline constexpr uint32_t kRowLanes = 8;  // Of a row: threads next to each other in x, of which a warp has four.
 inline constexpr uint32_t kAllLanes = 0xffffffff;
 inline constexpr uint32_t kBarriers = 16;  // Of a block (PTX ISA 9.7.13.1).
 
@@ -128,8 +129,8 @@ struct alignas(64) Warp {
   uint32_t pending;             // Those that wait for others of the warp.
   uint32_t waiting[kBarriers];  // Those that wait at a barrier of the block.
   uint32_t together;            // The wait at which all alive lanes stand, where that is known; else kSeeLanes.
-  // Threads that lie next to each other in x: 32, the first at a multiple of 32, and `full` can run the warp; 8 or 16
-  // in each of its rows, and `rows` can; 0, and neither can.
+  // Threads that lie next to each other in x: 32, the first at a multiple of 32, and `full` can run the warp; 8, from
+  // multiples of 8 on, and `rows` can; 0, and neither can.
   uint32_t width;
 };
 

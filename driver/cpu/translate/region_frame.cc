@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -84,8 +85,7 @@ class KernelRegions {
         params_bytes_(params_bytes),
         name_(name),
         recomputed_(kernel),
-        uniform_(UniformRegisters(kernel, /*rows=*/false)),
-        uniform_in_rows_(UniformRegisters(kernel, /*rows=*/true)),
+        strides_(LaneStrides(kernel)),
         has_rows_(UsesRows(kernel)) {}
 
   absl::Status Emit(llvm::Function* run) {
@@ -250,7 +250,7 @@ class KernelRegions {
     // Of some lanes each says where it stands, for those of the warp that do not take part.
     Value* const next = several || !whole ? e.EntryAlloca(b_.getInt32Ty(), 0) : nullptr;
 
-    if (whole) EmitCompare(function, region, UniformFor(lanes));
+    if (whole) EmitCompare(function, region, lanes);
 
     // The loop over lanes, and what all of them share before it.
     llvm::BasicBlock* const ended = llvm::BasicBlock::Create(context(), "ended", function);
@@ -267,7 +267,8 @@ class KernelRegions {
     Results results;
     if (whole) {
       if (IsDoneInFull(*form)) results = EmitOperation(*form);
-      EmitUniform(e, region, UniformFor(lanes), first, &results);
+      EnterRow(e, loop, first);
+      EmitEven(e, region, loop, &results);
     }
     EnterLoop(e, loop, first);
     for (const auto& [variable, offset] : local_) {
@@ -302,8 +303,7 @@ class KernelRegions {
     return function;
   }
 
-  // --- The loop over lanes: one of 32 turns, one for each row of the warp's threads, or one over the lanes that are
-  // given.
+  // --- The loop over lanes: one of 32 turns, one for each of the warp's rows, or one over the lanes that are given.
 
   struct LaneLoop {
     Lanes lanes = Lanes::kSome;
@@ -313,7 +313,9 @@ class KernelRegions {
     llvm::BasicBlock* latch = nullptr;
     llvm::PHINode* row_index = nullptr;
     llvm::PHINode* index = nullptr;  // The lane, its number in the row, or the lanes that are left.
-    Value* width = nullptr;          // Threads of a row.
+    Value* row_place[3] = {};        // Of the first lane's thread, but for kSome.
+
+    uint32_t width() const { return lanes == Lanes::kRows ? kRowLanes : kLanes; }
   };
 
   // Leaves the builder before the loop.
@@ -322,10 +324,6 @@ class KernelRegions {
     loop.lanes = lanes;
     loop.before = b_.GetInsertBlock();
     if (lanes == Lanes::kRows) {
-      llvm::LoadInst* const width = LoadConstant(warp_, offsetof(Warp, width), b_.getInt32Ty());
-      width->setMetadata(llvm::LLVMContext::MD_range,
-                         llvm::MDBuilder(context()).createRange(llvm::APInt(32, 1), llvm::APInt(32, kLanes)));
-      loop.width = width;
       loop.row = llvm::BasicBlock::Create(context(), "row", function);
       b_.SetInsertPoint(loop.row);
       loop.row_index = b_.CreatePHI(b_.getInt32Ty(), 2);
@@ -350,32 +348,38 @@ class KernelRegions {
     return load;
   }
 
+  // Leaves the builder where what the lanes of a row share is computed, with the first lane's place in e.thread.
+  void EnterRow(Emitter& e, LaneLoop& loop, Value* first) {
+    Value* lane = b_.getInt32(0);
+    if (loop.row != nullptr) {
+      b_.CreateBr(loop.row);
+      b_.SetInsertPoint(loop.row);
+      lane = loop.row_index;
+    }
+    e.thread.lane = lane;
+    e.thread.linear = b_.CreateAdd(first, lane, "", true, true);
+    for (int i = 0; i < 3; ++i) e.thread.thread[i] = loop.row_place[i] = LoadThread(i, lane);
+  }
+
   // Leaves the builder at the beginning of the loop's body, with the lane's place in e.thread.
   void EnterLoop(Emitter& e, const LaneLoop& loop, Value* first) {
-    ThreadContext& thread = e.thread;
-    Value* row[3] = {};  // The place of the first thread of a row.
+    b_.CreateBr(loop.header);
+    b_.SetInsertPoint(loop.header);
     Value* lane = loop.index;
-    if (loop.lanes != Lanes::kSome) {
-      b_.CreateBr(loop.row != nullptr ? loop.row : loop.header);
-      if (loop.row != nullptr) b_.SetInsertPoint(loop.row);
-      if (loop.row == nullptr) b_.SetInsertPoint(loop.before->getTerminator());
-      Value* const first_lane = loop.row != nullptr ? static_cast<Value*>(loop.row_index) : b_.getInt32(0);
-      for (int i = 0; i < 3; ++i) row[i] = LoadThread(i, first_lane);
-      if (loop.row != nullptr) b_.CreateBr(loop.header);
-      b_.SetInsertPoint(loop.header);
-      if (loop.row != nullptr) lane = b_.CreateAdd(loop.row_index, loop.index, "", true, true);
-    } else {
-      b_.CreateBr(loop.header);
-      b_.SetInsertPoint(loop.header);
+    if (loop.lanes == Lanes::kSome) {
       lane = b_.CreateIntrinsic(llvm::Intrinsic::cttz, {b_.getInt32Ty()}, {loop.index, b_.getTrue()});
+    } else if (loop.row != nullptr) {
+      lane = b_.CreateAdd(loop.row_index, loop.index, "", true, true);
     }
     lane_ = b_.CreateZExt(lane, b_.getInt64Ty());
+    in_row_ = loop.index;
+    ThreadContext& thread = e.thread;
     thread.lane = lane;
     thread.linear = b_.CreateAdd(first, lane, "", true, true);
     for (int i = 0; i < 3; ++i) {
       thread.thread[i] = loop.lanes == Lanes::kSome ? LoadThread(i, lane_)
-                         : i == 0                   ? b_.CreateAdd(row[0], loop.index, "", true, true)
-                                                    : row[i];
+                         : i == 0                   ? b_.CreateAdd(loop.row_place[0], loop.index, "", true, true)
+                                                    : loop.row_place[i];
     }
   }
 
@@ -389,7 +393,7 @@ class KernelRegions {
       more = b_.CreateICmpNE(following, b_.getInt32(0));
     } else {
       following = b_.CreateAdd(loop.index, b_.getInt32(1), "", true, true);
-      more = b_.CreateICmpULT(following, loop.width != nullptr ? loop.width : b_.getInt32(kLanes));
+      more = b_.CreateICmpULT(following, b_.getInt32(loop.width()));
     }
     loop.index->addIncoming(following, loop.latch);
     b_.CreateCondBr(more, loop.header, done)
@@ -398,15 +402,13 @@ class KernelRegions {
                                                       : ThreadLoopMetadata(module_, context(), ThreadAxis::kLanes));
     b_.SetInsertPoint(done);
     if (loop.row == nullptr) return;
-    Value* const next_row = b_.CreateAdd(loop.row_index, loop.width, "", true, true);
+    Value* const next_row = b_.CreateAdd(loop.row_index, b_.getInt32(kRowLanes), "", true, true);
     loop.row_index->addIncoming(next_row, done);
     llvm::BasicBlock* const rows_done = llvm::BasicBlock::Create(context(), "rows_done", function);
     b_.CreateCondBr(b_.CreateICmpULT(next_row, b_.getInt32(kLanes)), loop.row, rows_done)
         ->setMetadata(llvm::LLVMContext::MD_loop, ThreadLoopMetadata(module_, context(), ThreadAxis::kOther));
     b_.SetInsertPoint(rows_done);
   }
-
-  const std::vector<bool>& UniformFor(Lanes lanes) const { return lanes == Lanes::kFull ? uniform_ : uniform_in_rows_; }
 
   llvm::FixedVectorType* VectorType() { return llvm::FixedVectorType::get(b_.getInt32Ty(), kLanes); }
   Value* Splat(uint32_t value) {
@@ -432,8 +434,8 @@ class KernelRegions {
 
   // What a region knows before its loop over lanes.
   struct Results {
-    Value* of_all = nullptr;        // The result of the wait, if it is the same in all lanes.
-    std::map<int, Value*> uniform;  // Registers.
+    Value* of_all = nullptr;     // The result of the wait, if it is the same in all lanes.
+    std::map<int, Value*> even;  // Registers of which the stride is known: the first lane's.
   };
 
   static bool IsConstant(const Operand* operand) {
@@ -530,23 +532,43 @@ class KernelRegions {
     }
   }
 
-  // Gives up where lanes differ in a register that is taken to be the same in all of them: lanes that have gone
-  // different ways may come together in different turns of a loop.
-  void EmitCompare(llvm::Function* function, const Region& region, const std::vector<bool>& uniform) {
+  // Gives up where the values of a register that are thought to grow evenly from lane to lane do not, or would wrap:
+  // lanes that have gone different ways may come together in different turns of a loop.
+  void EmitCompare(llvm::Function* function, const Region& region, Lanes lanes) {
+    const uint32_t width = lanes == Lanes::kRows ? kRowLanes : kLanes;
     Value* differ = nullptr;
+    const auto note = [&](Value* conditions) {
+      Value* const any = b_.CreateOrReduce(conditions);
+      differ = differ == nullptr ? any : b_.CreateOr(differ, any);
+    };
     for (int r : region.loaded) {
-      if (!uniform[r]) continue;
+      if (!strides_[r].has_value()) continue;
       // In words that there are vectors of.
       const uint64_t bytes = SlotBytes(kernel_.variables[r]);
       const auto word = static_cast<unsigned>(std::min<uint64_t>(bytes, 8));
-      const auto words = static_cast<int>(bytes / word);
-      auto* const type = llvm::FixedVectorType::get(b_.getIntNTy(word * 8), kLanes * words);
-      Value* const entries =
-          b_.CreateAlignedLoad(type, WarpField(warp_, sizeof(Warp) + slots_[r]), llvm::Align(alignof(Warp)));
-      llvm::SmallVector<int> of_first;
-      for (int i = 0; i < static_cast<int>(kLanes) * words; ++i) of_first.push_back(i % words);
-      Value* const unequal = b_.CreateOrReduce(b_.CreateICmpNE(entries, b_.CreateShuffleVector(entries, of_first)));
-      differ = differ == nullptr ? unequal : b_.CreateOr(differ, unequal);
+      const auto words = static_cast<uint32_t>(bytes / word);
+      llvm::Type* const type = b_.getIntNTy(word * 8);
+      Value* const entries = b_.CreateAlignedLoad(llvm::FixedVectorType::get(type, kLanes * words),
+                                                  WarpField(warp_, sizeof(Warp) + slots_[r]), llvm::Align(alignof(Warp)));
+      llvm::SmallVector<int> of_first, firsts;
+      llvm::SmallVector<llvm::Constant*> growth;
+      const int64_t stride = *strides_[r];
+      for (uint32_t i = 0; i < kLanes * words; ++i) {
+        const uint32_t lane = i / words, in_row = lane % width;
+        of_first.push_back(static_cast<int>((lane - in_row) * words + i % words));
+        growth.push_back(llvm::ConstantInt::getSigned(type, stride * in_row));
+        if (in_row == 0) firsts.push_back(static_cast<int>(i));
+      }
+      Value* expected = b_.CreateShuffleVector(entries, of_first);
+      if (stride != 0) {
+        Value* const first = b_.CreateShuffleVector(entries, firsts);
+        Value* const last = b_.CreateAdd(
+            first, llvm::ConstantVector::getSplat(llvm::ElementCount::getFixed(kLanes / width),
+                                                  llvm::ConstantInt::getSigned(type, stride * (width - 1))));
+        note(stride > 0 ? b_.CreateICmpSLT(last, first) : b_.CreateICmpSGT(last, first));
+        expected = b_.CreateAdd(expected, llvm::ConstantVector::get(growth));
+      }
+      note(b_.CreateICmpNE(entries, expected));
     }
     if (differ == nullptr) return;
     llvm::BasicBlock* const differs = llvm::BasicBlock::Create(context(), "lanes_differ", function);
@@ -557,21 +579,21 @@ class KernelRegions {
     b_.SetInsertPoint(agree);
   }
 
-  // The registers that are the same in all lanes, from the first one's place.
-  void EmitUniform(Emitter& e, const Region& region, const std::vector<bool>& uniform, Value* first, Results* results) {
+  // The registers whose values grow evenly, from the place of a row's first lane.
+  void EmitEven(Emitter& e, const Region& region, const LaneLoop& loop, Results* results) {
     for (int r : region.loaded) {
-      if (!uniform[r]) continue;
-      llvm::Type* const type = b_.getIntNTy(static_cast<unsigned>(SlotBytes(kernel_.variables[r]) * 8));
-      results->uniform[r] = b_.CreateLoad(type, WarpField(warp_, sizeof(Warp) + slots_[r]));
+      if (!strides_[r].has_value()) continue;
+      const uint64_t bytes = SlotBytes(kernel_.variables[r]);
+      llvm::Type* const type = b_.getIntNTy(static_cast<unsigned>(bytes * 8));
+      Value* const entries = WarpField(warp_, sizeof(Warp) + slots_[r]);
+      results->even[r] = b_.CreateLoad(
+          type, loop.row_index == nullptr ? entries : b_.CreateInBoundsGEP(type, entries, loop.row_index));
     }
-    e.thread.lane = b_.getInt32(0);
-    e.thread.linear = first;
-    for (int i = 0; i < 3; ++i) e.thread.thread[i] = LoadThread(i, b_.getInt32(0));
     std::set<int> computed;
     for (int r : region.computed) {
-      if (!uniform[r]) continue;
+      if (strides_[r] != 0) continue;
       Recompute(e, r, computed);
-      results->uniform[r] = b_.CreateLoad(RegisterType(r), e.Storage(r));
+      results->even[r] = b_.CreateLoad(RegisterType(r), e.Storage(r));
     }
   }
 
@@ -580,13 +602,19 @@ class KernelRegions {
   // A lane comes out of a wait: its registers, and what it waited for.
   void Resume(Emitter& e, const Region& region, const WaitForm& form, const Results& results) {
     std::set<int> computed;
-    for (const auto& [r, value] : results.uniform) {
+    for (const auto& [r, first] : results.even) {
+      Value* value = first;
+      if (const int64_t stride = *strides_[r]; stride != 0) {
+        llvm::Type* const type = first->getType();
+        Value* const in_row = b_.CreateZExtOrTrunc(in_row_, type);
+        value = b_.CreateNSWAdd(first, b_.CreateNSWMul(in_row, llvm::ConstantInt::getSigned(type, stride)));
+      }
       b_.CreateStore(b_.CreateTrunc(value, RegisterType(r)), e.Storage(r));
       computed.insert(r);
     }
     for (int r : region.computed) Recompute(e, r, computed);
     for (int r : region.loaded) {
-      if (results.uniform.contains(r)) continue;
+      if (results.even.contains(r)) continue;
       Value* value = LoadEntry(e, sizeof(Warp) + slots_[r], SlotBytes(kernel_.variables[r]));
       b_.CreateStore(b_.CreateTrunc(value, RegisterType(r)), e.Storage(r));
     }
@@ -717,8 +745,7 @@ class KernelRegions {
   const uint64_t params_bytes_;
   const std::string& name_;
   Recomputed recomputed_;
-  const std::vector<bool> uniform_;          // By register: whether all lanes of a row agree in it,
-  const std::vector<bool> uniform_in_rows_;  // and of several rows.
+  const std::vector<std::optional<int64_t>> strides_;  // By register: what it is thought to grow by from lane to lane.
   const bool has_rows_;
   std::vector<size_t> points_;       // The instructions that wait; wait w is points_[w - 1].
   std::vector<bool> stops_of_full_;  // By instruction: whether a region ends there.
@@ -730,7 +757,8 @@ class KernelRegions {
   std::vector<std::pair<size_t, uint64_t>> local_;  // Variables in a lane's local memory, and where.
   uint64_t local_bytes_ = 0;
   Value* warp_ = nullptr;  // While a region is emitted.
-  Value* lane_ = nullptr;  // i64
+  Value* lane_ = nullptr;    // i64
+  Value* in_row_ = nullptr;  // i32, the lane's number in its row.
 };
 
 }  // namespace
