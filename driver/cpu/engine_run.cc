@@ -20,8 +20,8 @@ namespace {
 
 constexpr size_t kSharedAlignment = 128;  // What CpuRunBlocks asks for.
 
-// A launch that is tiny by its number of threads may still have much to do. If this much of it seems to be left after the
-// first portion, other threads are woken, which takes them some tens of microseconds.
+// A launch that is tiny by its number of threads may still have much to do. If this much of it seems to be left after
+// the first portion, other threads are woken, which takes them some tens of microseconds.
 constexpr std::chrono::microseconds kWorthWaking(50);
 
 thread_local bool in_host_function = false;

@@ -351,10 +351,9 @@ void RunWarp(Block& block, Warp& warp) {
         warp.together = kSeeLanes;
       }
       warp.ready &= ~lanes;
-      const uint32_t next =
-          lanes == kAllLanes
-              ? RunAll(block, warp, at)
-              : block.wait(at).some(&block.launch, block.shared, block.launch.params, &warp, lanes);
+      const uint32_t next = lanes == kAllLanes
+                                ? RunAll(block, warp, at)
+                                : block.wait(at).some(&block.launch, block.shared, block.launch.params, &warp, lanes);
       if (next == kTrapped) {
         NoteTrap(block);
       } else {
@@ -396,9 +395,7 @@ void StartApart(Block& block, uint32_t at) {
 }
 
 // Whether all threads of the block wait there for all others, and for nothing else.
-bool IsForAll(const CpuWait& wait) {
-  return wait.kind == Wait::kBarrier && wait.is_whole && wait.mode == Mode::kNone;
-}
+bool IsForAll(const CpuWait& wait) { return wait.kind == Wait::kBarrier && wait.is_whole && wait.mode == Mode::kNone; }
 
 // Runs a block of whole warps as long as all lanes of each stay together and all warps come to one barrier after the
 // other, as most do until they end: nobody has to note who waits where. False if they no longer do; it is noted then.

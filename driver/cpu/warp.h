@@ -73,10 +73,11 @@ struct Warp;
 // which all of them stand, or one of the values below.
 using CpuRegion = uint32_t (*)(CpuLaunch* launch, std::byte* shared, const std::byte* params, Warp* warp,
                                uint32_t lanes);
-inline constexpr uint32_t kSeeLanes = 0xffffffff;    // Where each stands is in Warp::at.
-inline constexpr uint32_t kTrapped = 0xfffffffe;     // A thread executed `trap`.
-inline constexpr uint32_t kLanesDiffer = 0xfffffffd;  // `full` has done nothing: lanes differ in what it takes to be one.
-inline constexpr uint32_t kEnded = 0xffff;           // In Warp::at, too: the thread has ended.
+inline constexpr uint32_t kSeeLanes = 0xffffffff;  // Where each stands is in Warp::at.
+inline constexpr uint32_t kTrapped = 0xfffffffe;   // A thread executed `trap`.
+inline constexpr uint32_t kLanesDiffer =
+    0xfffffffd;                             // `full` has done nothing: lanes differ in what it takes to be one.
+inline constexpr uint32_t kEnded = 0xffff;  // In Warp::at, too: the thread has ended.
 
 inline constexpr uint32_t kInLanes = 0xffffffff;  // An operand is no constant: each lane has stored its own.
 inline constexpr uint32_t kShuffleBits = 0x1f1f;  // All that shuffles look at: a lane or clamp, and a segment mask.
@@ -105,8 +106,8 @@ struct CpuRegions {
   const CpuWait* waits;
 };
 
-// A warp of the block that is running, followed by its slots: those of its registers that live across waits. Translated code knows the layout. An array has an entry a
-// lane. 64-byte aligned, as are the slots: vectors are stored there.
+// A warp of the block that is running, followed by its slots: those of its registers that live across waits. Translated
+// code knows the layout. An array has an entry a lane. 64-byte aligned, as are the slots: vectors are stored there.
 struct alignas(64) Warp {
   uint32_t tid[3][kLanes];  // %tid
   uint32_t at[kLanes];      // The wait at which a lane stands, or kEnded.

@@ -68,7 +68,8 @@ constexpr const char* kLanesNames[] = {"full", "rows", "some"};
 struct Region {
   BodyPart part;
   std::vector<int> loaded;       // Registers that it finds in their slots,
-  std::vector<int> computed;     // and that it computes anew.
+  std::vector<int> computed;     // and that it computes anew,
+  std::vector<int> left;         // and that it leaves there.
   std::vector<bool> written;     // By register.
   std::vector<size_t> leads_to;  // Waits, by number.
   bool may_end = false;          // Threads may end in it.
@@ -183,6 +184,13 @@ class KernelRegions {
                         instruction.opcode == "brx" || instruction.opcode == "call";
     }
     region.leads_to.assign(leads_to.begin(), leads_to.end());
+    std::set<int> left;
+    for (size_t to : leads_to) {
+      for (int r : live_[to - 1]) {
+        if (slots_[r] != kNoSlot && region.written[r]) left.insert(r);
+      }
+    }
+    region.left.assign(left.begin(), left.end());
     if (w == 0) return region;
     for (int r : live_[w - 1]) {
       if (!used[r]) continue;
@@ -211,6 +219,34 @@ class KernelRegions {
   void StoreEntry(Emitter& e, size_t offset, uint64_t bytes, Value* value) {
     e.MarkParallel(b_.CreateStore(value, Entry(offset, bytes)));
   }
+  // What the operation at a wait reads of a lane. It is stored where all ways out of the region meet, whichever way the
+  // lane goes: what stands there means nothing to an operation that does not read it, and a store without conditions is
+  // one of whole vectors.
+  void LeaveOperand(Emitter& e, size_t offset, Value* value) {
+    Value*& left = operands_left_[offset];
+    if (left == nullptr) {
+      left = e.EntryAlloca(b_.getInt32Ty(), 0);
+      StartUndefined(e, left, b_.getInt32Ty());
+    }
+    b_.CreateStore(value, left);
+  }
+  // Where a lane does not set it, it is not what the lane before it has left.
+  static void StartUndefined(Emitter& e, Value* variable, llvm::Type* type) {
+    llvm::IRBuilder<>(e.body_start, e.body_start->getFirstInsertionPt())
+        .CreateStore(llvm::UndefValue::get(type), variable);
+  }
+  // That, and the registers that live on at any of the waits.
+  void StoreLeft(Emitter& e, const Region& region) {
+    for (const auto& [offset, left] : operands_left_) {
+      StoreEntry(e, offset, sizeof(uint32_t), b_.CreateLoad(b_.getInt32Ty(), left));
+    }
+    for (int r : region.left) {
+      const uint64_t bytes = SlotBytes(kernel_.variables[r]);
+      Value* const value =
+          b_.CreateZExt(b_.CreateLoad(RegisterType(r), e.Storage(r)), b_.getIntNTy(static_cast<unsigned>(bytes * 8)));
+      StoreEntry(e, sizeof(Warp) + slots_[r], bytes, value);
+    }
+  }
 
   absl::StatusOr<llvm::Function*> EmitRegion(size_t w, const Region& region, Lanes lanes, WaitForm* form) {
     const bool whole = lanes != Lanes::kSome;
@@ -235,6 +271,7 @@ class KernelRegions {
     thread.launch = function->getArg(0);
     thread.shared = function->getArg(1);
     warp_ = function->getArg(3);
+    operands_left_.clear();
     ReadLaunchDimensions(b_, thread);
     Value* const first = LoadConstant(warp_, offsetof(Warp, first), b_.getInt32Ty());
     for (int i = 0; i < 3; ++i) {
@@ -258,6 +295,9 @@ class KernelRegions {
     LaneLoop loop = OpenLoop(lanes, function);
     e.body_start = loop.header;
     FindCarriedRegisters(e);
+    for (int r : region.left) {
+      if (!e.carries[r]) StartUndefined(e, e.Storage(r), RegisterType(r));
+    }
     *form = {};
     if (w != 0) {
       e.Begin(kernel_.body[points_[w - 1]]);
@@ -280,7 +320,7 @@ class KernelRegions {
     e.trapped = trapped;
     BodyPart part = region.part;
     part.at_wait = [&](size_t i) {
-      if (whole || stops_of_some_[i]) Stop(e, region, i, next, loop.latch);
+      if (whole || stops_of_some_[i]) Stop(e, i, next, loop.latch);
     };
     e.part = &part;
     Resume(e, region, *form, results);
@@ -294,6 +334,7 @@ class KernelRegions {
     b_.CreateRet(b_.getInt32(kTrapped));
     b_.SetInsertPoint(loop.latch);
     if (next != nullptr) StoreEntry(e, offsetof(Warp, at), sizeof(uint32_t), b_.CreateLoad(b_.getInt32Ty(), next));
+    StoreLeft(e, region);
     CloseLoop(loop);
     if (several) {
       b_.CreateRet(whole ? WhereAllStand() : b_.getInt32(kSeeLanes));
@@ -332,8 +373,9 @@ class KernelRegions {
     loop.header = llvm::BasicBlock::Create(context(), "lane", function);
     loop.latch = llvm::BasicBlock::Create(context(), "lane_end", function);
     b_.SetInsertPoint(loop.header);
-    loop.index = b_.CreatePHI(b_.getInt32Ty(), 2);
-    loop.index->addIncoming(lanes == Lanes::kSome ? static_cast<Value*>(function->getArg(4)) : b_.getInt32(0),
+    // Of 64 bits, or LLVM would widen it and with it all that is computed from it, and vectorise that so.
+    loop.index = b_.CreatePHI(lanes == Lanes::kSome ? b_.getInt32Ty() : b_.getInt64Ty(), 2);
+    loop.index->addIncoming(lanes == Lanes::kSome ? static_cast<Value*>(function->getArg(4)) : b_.getInt64(0),
                             loop.row != nullptr ? loop.row : loop.before);
     b_.SetInsertPoint(loop.before);
     return loop;
@@ -365,20 +407,20 @@ class KernelRegions {
   void EnterLoop(Emitter& e, const LaneLoop& loop, Value* first) {
     b_.CreateBr(loop.header);
     b_.SetInsertPoint(loop.header);
-    Value* lane = loop.index;
+    in_row_ = b_.CreateTrunc(loop.index, b_.getInt32Ty(), "", true, true);
+    Value* lane = in_row_;
     if (loop.lanes == Lanes::kSome) {
       lane = b_.CreateIntrinsic(llvm::Intrinsic::cttz, {b_.getInt32Ty()}, {loop.index, b_.getTrue()});
     } else if (loop.row != nullptr) {
-      lane = b_.CreateAdd(loop.row_index, loop.index, "", true, true);
+      lane = b_.CreateAdd(loop.row_index, in_row_, "", true, true);
     }
-    lane_ = b_.CreateZExt(lane, b_.getInt64Ty());
-    in_row_ = loop.index;
+    lane_ = loop.lanes == Lanes::kFull ? loop.index : b_.CreateZExt(lane, b_.getInt64Ty());
     ThreadContext& thread = e.thread;
     thread.lane = lane;
     thread.linear = b_.CreateAdd(first, lane, "", true, true);
     for (int i = 0; i < 3; ++i) {
       thread.thread[i] = loop.lanes == Lanes::kSome ? LoadThread(i, lane_)
-                         : i == 0                   ? b_.CreateAdd(loop.row_place[0], loop.index, "", true, true)
+                         : i == 0                   ? b_.CreateAdd(loop.row_place[0], in_row_, "", true, true)
                                                     : loop.row_place[i];
     }
   }
@@ -392,8 +434,8 @@ class KernelRegions {
       following = b_.CreateAnd(loop.index, b_.CreateSub(loop.index, b_.getInt32(1)));
       more = b_.CreateICmpNE(following, b_.getInt32(0));
     } else {
-      following = b_.CreateAdd(loop.index, b_.getInt32(1), "", true, true);
-      more = b_.CreateICmpULT(following, b_.getInt32(loop.width()));
+      following = b_.CreateAdd(loop.index, b_.getInt64(1), "", true, true);
+      more = b_.CreateICmpULT(following, b_.getInt64(loop.width()));
     }
     loop.index->addIncoming(following, loop.latch);
     b_.CreateCondBr(more, loop.header, done)
@@ -548,8 +590,9 @@ class KernelRegions {
       const auto word = static_cast<unsigned>(std::min<uint64_t>(bytes, 8));
       const auto words = static_cast<uint32_t>(bytes / word);
       llvm::Type* const type = b_.getIntNTy(word * 8);
-      Value* const entries = b_.CreateAlignedLoad(llvm::FixedVectorType::get(type, kLanes * words),
-                                                  WarpField(warp_, sizeof(Warp) + slots_[r]), llvm::Align(alignof(Warp)));
+      Value* const entries =
+          b_.CreateAlignedLoad(llvm::FixedVectorType::get(type, kLanes * words),
+                               WarpField(warp_, sizeof(Warp) + slots_[r]), llvm::Align(alignof(Warp)));
       llvm::SmallVector<int> of_first, firsts;
       llvm::SmallVector<llvm::Constant*> growth;
       const int64_t stride = *strides_[r];
@@ -641,37 +684,28 @@ class KernelRegions {
   }
 
   // A lane comes to the wait that is body[i].
-  void Stop(Emitter& e, const Region& region, size_t i, Value* next, llvm::BasicBlock* latch) {
+  void Stop(Emitter& e, size_t i, Value* next, llvm::BasicBlock* latch) {
     const WaitForm form = ReadWait(e);
     if (e.failed()) return;
     const Type b32{Kind::kBits, 32}, predicate{Kind::kPredicate, 1};
     if (form.a != nullptr) {
       Value* value = e.Bits(e.Read(*form.a, form.type));
-      StoreEntry(e, offsetof(Warp, a), sizeof(uint32_t), b_.CreateZExtOrTrunc(value, b_.getInt32Ty()));
+      LeaveOperand(e, offsetof(Warp, a), b_.CreateZExtOrTrunc(value, b_.getInt32Ty()));
       if (form.type.total_bits() == 64) {
-        StoreEntry(e, offsetof(Warp, a_high), sizeof(uint32_t),
-                   b_.CreateTrunc(b_.CreateLShr(value, 32), b_.getInt32Ty()));
+        LeaveOperand(e, offsetof(Warp, a_high), b_.CreateTrunc(b_.CreateLShr(value, 32), b_.getInt32Ty()));
       }
     }
     const bool is_barrier = form.kind == Wait::kBarrier || form.kind == Wait::kBarrierArrive;
     if (form.kind == Wait::kShuffle) {  // Constants are known to who reads them.
-      if (!IsConstant(form.b)) StoreEntry(e, offsetof(Warp, b), sizeof(uint32_t), e.Read(*form.b, b32));
-      if (!IsConstant(form.c)) StoreEntry(e, offsetof(Warp, c), sizeof(uint32_t), e.Read(*form.c, b32));
+      if (!IsConstant(form.b)) LeaveOperand(e, offsetof(Warp, b), e.Read(*form.b, b32));
+      if (!IsConstant(form.c)) LeaveOperand(e, offsetof(Warp, c), e.Read(*form.c, b32));
     } else if (form.b != nullptr || (is_barrier && form.a != nullptr)) {
-      StoreEntry(e, offsetof(Warp, b), sizeof(uint32_t), form.b == nullptr ? e.Int(32, 0) : e.Read(*form.b, b32));
+      LeaveOperand(e, offsetof(Warp, b), form.b == nullptr ? e.Int(32, 0) : e.Read(*form.b, b32));
     }
     if (is_barrier && form.c != nullptr) {
-      StoreEntry(e, offsetof(Warp, c), sizeof(uint32_t), b_.CreateZExt(e.Read(*form.c, predicate), b_.getInt32Ty()));
+      LeaveOperand(e, offsetof(Warp, c), b_.CreateZExt(e.Read(*form.c, predicate), b_.getInt32Ty()));
     }
-    if (form.mask != nullptr) StoreEntry(e, offsetof(Warp, mask), sizeof(uint32_t), e.Read(*form.mask, b32));
-    for (int r : live_[wait_at_[i] - 1]) {
-      if (slots_[r] == kNoSlot || !region.written[r]) continue;
-      const ptx::Variable& variable = kernel_.variables[r];
-      const uint64_t bytes = SlotBytes(variable);
-      Value* value =
-          b_.CreateZExt(b_.CreateLoad(RegisterType(r), e.Storage(r)), b_.getIntNTy(static_cast<unsigned>(bytes * 8)));
-      StoreEntry(e, sizeof(Warp) + slots_[r], bytes, value);
-    }
+    if (form.mask != nullptr) LeaveOperand(e, offsetof(Warp, mask), e.Read(*form.mask, b32));
     if (next != nullptr) b_.CreateStore(b_.getInt32(static_cast<uint32_t>(wait_at_[i])), next);
     b_.CreateBr(latch);
     b_.SetInsertPoint(llvm::BasicBlock::Create(context(), "after", b_.GetInsertBlock()->getParent()));
@@ -756,9 +790,10 @@ class KernelRegions {
   uint64_t slot_bytes_ = 0;
   std::vector<std::pair<size_t, uint64_t>> local_;  // Variables in a lane's local memory, and where.
   uint64_t local_bytes_ = 0;
-  Value* warp_ = nullptr;  // While a region is emitted.
-  Value* lane_ = nullptr;    // i64
-  Value* in_row_ = nullptr;  // i32, the lane's number in its row.
+  Value* warp_ = nullptr;                   // While a region is emitted; the rest, too.
+  std::map<size_t, Value*> operands_left_;  // By their offset in the warp.
+  Value* lane_ = nullptr;                   // i64
+  Value* in_row_ = nullptr;                 // i32, the lane's number in its row.
 };
 
 }  // namespace

@@ -71,6 +71,7 @@ class Analysis {
     const size_t registers = kernel_.variables.size();
     if (split_.blocks.size() > kMostBlocks) return std::vector<std::optional<int64_t>>(registers);
     FindPostDominators();
+    live_into_ = LiveInto(kernel_, split_);
     changes_.resize(registers);
     definitions_.resize(registers);
     for (const Instruction& instruction : kernel_.body) {
@@ -183,10 +184,10 @@ class Analysis {
     if (is("sub", 3)) return Change::Even(of[1].stride - of[2].stride);
     if (is("shl", 3) && is_number(2)) return product(1, 2, true);
     if (!is("mul", 3) && !is("mad", 4)) return Change::Uneven();
-    Change result = is_number(2)                             ? product(1, 2, false)
-                    : is_number(1)                           ? product(2, 1, false)
-                    : of[1].is_none() && of[2].is_none()     ? Change::Even(0)
-                                                             : Change::Uneven();
+    Change result = is_number(2)                         ? product(1, 2, false)
+                    : is_number(1)                       ? product(2, 1, false)
+                    : of[1].is_none() && of[2].is_none() ? Change::Even(0)
+                                                         : Change::Uneven();
     if (opcode == "mad" && !result.is_uneven()) result.stride += of[3].stride;
     return result;
   }
@@ -271,26 +272,28 @@ class Analysis {
   }
 
   // Threads take different ways behind `branch`: what is written there, in more than one place, is different for them
-  // until they meet again. Those that go to their end do not meet anybody.
+  // when they meet again. Those that go to their end do not meet anybody.
   void MarkInfluenced(size_t branch) {
     std::vector<size_t> work;
     for (size_t next : split_.blocks[branch].successors) {
       if (!IsEnd(next)) work.push_back(next);
     }
-    if (work.size() < 2) return;
     const size_t meet = post_dominator_[branch];
+    if (work.size() < 2 || meet == split_.blocks.size()) return;
     std::vector<bool> seen(split_.blocks.size());
+    std::set<int> written;
     while (!work.empty()) {
       const size_t block = work.back();
       work.pop_back();
       if (block == meet || block == split_.blocks.size() || seen[block]) continue;
       seen[block] = true;
       for (size_t i = split_.blocks[block].begin; i < split_.blocks[block].end; ++i) {
-        for (int r : effects_[i].writes) {
-          if (definitions_[r] > 1) changes_[r] = Change::Uneven();
-        }
+        written.insert(effects_[i].writes.begin(), effects_[i].writes.end());
       }
       work.insert(work.end(), split_.blocks[block].successors.begin(), split_.blocks[block].successors.end());
+    }
+    for (int r : live_into_[meet]) {
+      if (definitions_[r] > 1 && written.contains(r)) changes_[r] = Change::Uneven();
     }
   }
 
@@ -302,6 +305,7 @@ class Analysis {
   std::set<int> place_;           // Registers that get %tid.x.
   std::vector<int> definitions_;  // Instructions that write it.
   std::vector<size_t> post_dominator_;
+  std::vector<std::vector<int>> live_into_;  // By block.
 };
 
 }  // namespace
