@@ -53,7 +53,7 @@ struct Scratch {
   uint32_t block[3] = {};
   size_t stride = 0;
   uint64_t local_bytes = 0;
-  bool whole = false;  // Whether a region can run each of them as a whole.
+  bool whole = false;  // Whether one form of regions can run each of them as a whole.
 };
 thread_local Scratch scratch;
 
@@ -310,21 +310,30 @@ CpuRegion WholeRegion(const CpuWait& wait, const Warp& warp) {
   return warp.width == kLanes ? wait.full : warp.width != 0 ? wait.rows : nullptr;
 }
 
-// Runs all 32 lanes of a warp from a wait on, as long as what they wait for is done by the next region itself. Gives
-// what that region gives.
-uint32_t RunAll(Block& block, Warp& warp, uint32_t at) {
+uint32_t Run(Block& block, Warp& warp, CpuRegion region, uint32_t lanes) {
+  return region(&block.launch, block.shared, block.launch.params, &warp, lanes);
+}
+
+// All 32 lanes of a warp have come from the wait `at`, as a whole, to `next`. Runs them on as long as what they wait
+// for is done by the next region itself. Gives what the last region gives.
+uint32_t RunOn(Block& block, Warp& warp, uint32_t at, uint32_t next) {
   for (;;) {
-    const CpuWait& wait = block.wait(at);
-    const CpuRegion whole = WholeRegion(wait, warp);
-    uint32_t next = kLanesDiffer;
-    if (whole != nullptr) next = whole(&block.launch, block.shared, block.launch.params, &warp, kAllLanes);
     if (next == kLanesDiffer) {
+      const CpuWait& wait = block.wait(at);
       if (wait.in_full) RunWarpOperation(wait, warp, kAllLanes);
-      return wait.some(&block.launch, block.shared, block.launch.params, &warp, kAllLanes);
+      return Run(block, warp, wait.some, kAllLanes);
     }
     if (next >= block.regions.count || !block.wait(next).in_full) return next;
     at = next;
+    const CpuRegion whole = WholeRegion(block.wait(at), warp);
+    next = whole == nullptr ? kLanesDiffer : Run(block, warp, whole, kAllLanes);
   }
+}
+
+// The same, from a wait on.
+uint32_t RunAll(Block& block, Warp& warp, uint32_t at) {
+  const CpuRegion whole = WholeRegion(block.wait(at), warp);
+  return RunOn(block, warp, at, whole == nullptr ? kLanesDiffer : Run(block, warp, whole, kAllLanes));
 }
 
 // The thread that failed has noted why.
@@ -351,9 +360,7 @@ void RunWarp(Block& block, Warp& warp) {
         warp.together = kSeeLanes;
       }
       warp.ready &= ~lanes;
-      const uint32_t next = lanes == kAllLanes
-                                ? RunAll(block, warp, at)
-                                : block.wait(at).some(&block.launch, block.shared, block.launch.params, &warp, lanes);
+      const uint32_t next = lanes == kAllLanes ? RunAll(block, warp, at) : Run(block, warp, block.wait(at).some, lanes);
       if (next == kTrapped) {
         NoteTrap(block);
       } else {
@@ -397,19 +404,28 @@ void StartApart(Block& block, uint32_t at) {
 // Whether all threads of the block wait there for all others, and for nothing else.
 bool IsForAll(const CpuWait& wait) { return wait.kind == Wait::kBarrier && wait.is_whole && wait.mode == Mode::kNone; }
 
-// Runs a block of whole warps as long as all lanes of each stay together and all warps come to one barrier after the
-// other, as most do until they end: nobody has to note who waits where. False if they no longer do; it is noted then.
+// Runs a block of whole warps, all of one width, as long as all lanes of each stay together and all warps come to one
+// barrier after the other, as most do until they end: nobody has to note who waits where. False if they no longer do;
+// it is noted then.
 bool RunInStep(Block& block) {
   for (uint32_t at = 0;;) {
-    uint32_t all = kEnded;  // Where the first warp came to.
+    const CpuRegion whole = WholeRegion(block.wait(at), block.warp(0));
+    if (whole == nullptr) {
+      StartApart(block, at);
+      return false;
+    }
+    uint32_t all = 0;  // Where the first warp came to; never the start.
     for (uint32_t i = 0; i < block.warp_count; ++i) {
-      const uint32_t next = RunAll(block, block.warp(i), at);
+      uint32_t next = Run(block, block.warp(i), whole, kAllLanes);
+      if (next == all) continue;
+      next = RunOn(block, block.warp(i), at, next);
       if (next == kTrapped) {
         NoteTrap(block);
         return true;
       }
-      if (i == 0) all = next;
-      if (next == all && (next == kEnded || (next < block.regions.count && IsForAll(block.wait(next))))) continue;
+      const bool for_all = next == kEnded || (next < block.regions.count && IsForAll(block.wait(next)));
+      if (i == 0 && for_all) all = next;
+      if (next == all) continue;
       StartApart(block, at);
       for (uint32_t k = 0; k <= i; ++k) {
         block.warp(k).ready = 0;
@@ -438,7 +454,7 @@ void RunApart(Block& block) {
   }
 }
 
-// What the warps of every block of a launch have in common. Gives whether a region can run each of them as a whole.
+// What the warps of every block of a launch have in common. Gives whether one form of regions can run each of them.
 bool SetUp(const uint32_t (&size)[3], std::byte* warps, size_t stride, uint32_t warp_count, std::byte* local,
            uint64_t local_bytes) {
   const uint32_t threads = size[0] * size[1] * size[2];
@@ -460,7 +476,7 @@ bool SetUp(const uint32_t (&size)[3], std::byte* warps, size_t stride, uint32_t 
       if (size[0] % kRowLanes == 0) warp.width = kRowLanes;
       if (warp.tid[0][0] % kLanes == 0 && warp.tid[0][0] + kLanes <= size[0]) warp.width = kLanes;
     }
-    whole &= warp.width != 0;
+    whole &= warp.width != 0 && warp.width == reinterpret_cast<const Warp*>(warps)->width;
   }
   return whole;
 }

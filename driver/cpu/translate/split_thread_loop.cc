@@ -146,9 +146,7 @@ bool GuardsEffects(const BranchInst& branch, const Candidate& loop, const llvm::
 
 std::optional<Candidate> Match(llvm::Loop& loop, const llvm::DominatorTree& dominators) {
   llvm::MDNode* const id = loop.getLoopID();
-  if (id == nullptr || llvm::findOptionMDForLoopID(id, kThreadLoopMark) == nullptr || !loop.isInnermost()) {
-    return std::nullopt;
-  }
+  if (id == nullptr || llvm::findOptionMDForLoopID(id, kThreadLoopMark) == nullptr) return std::nullopt;
   const std::optional<ThreadLoop> threads = MatchThreadLoop(loop);
   if (!threads.has_value()) return std::nullopt;
   Candidate found{&loop,
