@@ -431,6 +431,7 @@ bool RunInStep(Block& block) {
         block.warp(k).ready = 0;
         Note(block, block.warp(k), kAllLanes, k < i ? all : next);
       }
+      if (block.failure == 0) RunWarp(block, block.warp(i));  // What its lanes wait for may be each other alone.
       return block.failure != 0;
     }
     if (all == kEnded) return true;

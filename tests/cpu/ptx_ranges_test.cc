@@ -214,6 +214,15 @@ TEST(PtxWarpsInStep, ComeToTheBarrierInDifferentPlaces) {
   }
 }
 
+TEST(PtxWarpsInStep, PartBeforeAnOperationWithoutAMask) {
+  const auto program = LoadOrDie(Kernel(R"(
+    and.b32 %r1, %t, 3; setp.eq.u32 %p1, %r1, 0; mov.u32 %r2, 7; @%p1 bra STORE; activemask.b32 %r2;
+    STORE: st.global.u32 [%out], %r2;)"));
+  ASSERT_NE(program, nullptr);
+  const std::vector<uint32_t> out = RunBlock(*program, 64, {});
+  for (uint32_t t = 0; t < 64; ++t) ASSERT_EQ(out[t], t % 4 == 0 ? 7 : 0xeeeeeeee) << "thread " << t;
+}
+
 TEST(PtxWarpsInStep, EndOneAfterTheOther) {
   const auto program = LoadOrDie(Kernel(R"(
     shr.u32 %r3, %t, 5; mov.u32 %r5, 0;

@@ -93,7 +93,9 @@ class KernelRegions {
     stops_of_full_.resize(kernel_.body.size());
     stops_of_some_.resize(kernel_.body.size());
     wait_at_.resize(kernel_.body.size());
+    is_read_.resize(kernel_.variables.size());
     for (size_t i = 0; i < kernel_.body.size(); ++i) {
+      for (int r : EffectsOf(kernel_.body[i]).reads) is_read_[r] = true;
       if (!IsWait(kernel_.body[i])) continue;
       points_.push_back(i);
       stops_of_full_[i] = true;
@@ -235,6 +237,13 @@ class KernelRegions {
     llvm::IRBuilder<>(e.body_start, e.body_start->getFirstInsertionPt())
         .CreateStore(llvm::UndefValue::get(type), variable);
   }
+  // Of the registers that are left, the value of those that do not live on where a lane goes is of no interest.
+  void Forget(Emitter& e, const Region& region, const std::vector<int>& live) {
+    for (int r : region.left) {
+      if (std::find(live.begin(), live.end(), r) != live.end()) continue;
+      b_.CreateStore(llvm::UndefValue::get(RegisterType(r)), e.Storage(r));
+    }
+  }
   // That, and the registers that live on at any of the waits.
   void StoreLeft(Emitter& e, const Region& region) {
     for (const auto& [offset, left] : operands_left_) {
@@ -320,7 +329,7 @@ class KernelRegions {
     e.trapped = trapped;
     BodyPart part = region.part;
     part.at_wait = [&](size_t i) {
-      if (whole || stops_of_some_[i]) Stop(e, i, next, loop.latch);
+      if (whole || stops_of_some_[i]) Stop(e, region, i, next, loop.latch);
     };
     e.part = &part;
     Resume(e, region, *form, results);
@@ -328,6 +337,7 @@ class KernelRegions {
     SLIPWAY_RETURN_IF_ERROR(e.status());
 
     b_.SetInsertPoint(ended);
+    Forget(e, region, {});
     if (next != nullptr) b_.CreateStore(b_.getInt32(kEnded), next);
     b_.CreateBr(loop.latch);
     b_.SetInsertPoint(trapped);
@@ -544,7 +554,14 @@ class KernelRegions {
       result = b_.CreateMaskedGather(VectorType(), addresses, llvm::Align(4));
     }
     StoreLanes(result, offsetof(Warp, result));
-    if (form.predicate != nullptr) StoreLanes(b_.CreateZExt(in_range, VectorType()), offsetof(Warp, predicate));
+    // Compilers ask for it whether they need it or not.
+    if (form.predicate != nullptr && IsRead(*form.predicate)) {
+      StoreLanes(b_.CreateZExt(in_range, VectorType()), offsetof(Warp, predicate));
+    }
+  }
+
+  bool IsRead(const Operand& operand) const {
+    return operand.kind == Operand::Kind::kRegister && is_read_[operand.variable];
   }
 
   Value* EmitVote(Mode mode) {
@@ -684,7 +701,7 @@ class KernelRegions {
   }
 
   // A lane comes to the wait that is body[i].
-  void Stop(Emitter& e, size_t i, Value* next, llvm::BasicBlock* latch) {
+  void Stop(Emitter& e, const Region& region, size_t i, Value* next, llvm::BasicBlock* latch) {
     const WaitForm form = ReadWait(e);
     if (e.failed()) return;
     const Type b32{Kind::kBits, 32}, predicate{Kind::kPredicate, 1};
@@ -706,6 +723,7 @@ class KernelRegions {
       LeaveOperand(e, offsetof(Warp, c), b_.CreateZExt(e.Read(*form.c, predicate), b_.getInt32Ty()));
     }
     if (form.mask != nullptr) LeaveOperand(e, offsetof(Warp, mask), e.Read(*form.mask, b32));
+    Forget(e, region, live_[wait_at_[i] - 1]);
     if (next != nullptr) b_.CreateStore(b_.getInt32(static_cast<uint32_t>(wait_at_[i])), next);
     b_.CreateBr(latch);
     b_.SetInsertPoint(llvm::BasicBlock::Create(context(), "after", b_.GetInsertBlock()->getParent()));
@@ -781,6 +799,7 @@ class KernelRegions {
   Recomputed recomputed_;
   const std::vector<std::optional<int64_t>> strides_;  // By register: what it is thought to grow by from lane to lane.
   const bool has_rows_;
+  std::vector<bool> is_read_;        // By register.
   std::vector<size_t> points_;       // The instructions that wait; wait w is points_[w - 1].
   std::vector<bool> stops_of_full_;  // By instruction: whether a region ends there.
   std::vector<bool> stops_of_some_;
