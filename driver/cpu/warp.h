@@ -1,11 +1,11 @@
 // Kernels whose threads wait for each other: what translated code and the scheduler that runs it share.
 //
 // Such a kernel is cut where its threads wait: at barriers, warp-wide operations and yields. What lies between two
-// waits is a region. Each region is translated to two functions that run it for threads of one warp: `full` for all 32
-// lanes of a warp whose threads lie next to each other in x, as a loop that vectorises, and `some` for any of its
-// lanes. A lane that gets to a wait stores what the operation reads, and those of its registers that live on, into the
-// warp, and notes where it stands. The scheduler (run_warps.cc) does what the lanes wait for and runs the regions
-// behind it.
+// waits is a region. Each region is translated to functions that run it for threads of one warp: `full` for all 32
+// lanes of a warp whose threads lie next to each other in x, as a loop that vectorises, `rows` for four such rows of 8,
+// and `some` for any of its lanes. A lane that comes out of a region stores what the operation that it waits for reads,
+// and those of its registers that live on, into the warp, and notes where it stands. The scheduler (run_warps.cc) does
+// what the lanes wait for and runs the regions behind it.
 //
 // So threads that stay together run as vectors, those that go apart run one after another until they meet again at a
 // wait, and every lane makes progress by itself, as independent thread scheduling has it (CUDA C++ Programming Guide,
