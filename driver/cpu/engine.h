@@ -2,9 +2,9 @@
 //
 // A pool of as many threads as there are cores takes ready work; a launch is spread over them by chunks of blocks, in
 // index order. A thread that waits runs the work it waits for, so a tiny launch and its synchronization happen on one
-// thread without waking another. For that, tiny work does not wake the pool: one sleeping pool thread looks every
-// millisecond while the device is in use (the ticker), so that work gets done even if nobody ever waits. Host functions
-// run on a thread of their own, never on one that waits.
+// thread without waking another, unless its first portion turns out to take long. For that, tiny work does not wake the
+// pool: one sleeping pool thread looks every millisecond while the device is in use (the ticker), so that work gets
+// done even if nobody ever waits. Host functions run on a thread of their own, never on one that waits.
 //
 // One mutex guards every queue. No work runs under it, and no other lock of the CPU device but the arena's is ever
 // taken while it is held.

@@ -1,10 +1,12 @@
 // Running what is queued.
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "driver/check.h"
@@ -19,6 +21,10 @@ namespace slipway::cpu {
 namespace {
 
 constexpr size_t kSharedAlignment = 128;  // What CpuRunBlocks asks for.
+
+// A launch that is tiny by its number of threads may still have much to do. If this much of it seems to be left after
+// the first portion, other threads are woken, which takes them some tens of microseconds.
+constexpr std::chrono::microseconds kWorthWaking(50);
 
 thread_local bool in_host_function = false;
 
@@ -302,14 +308,26 @@ static CUresult RunBlocks(Op& op, uint64_t first, uint64_t last, std::byte* shar
 }
 
 void Engine::RunChunks(Op* op, std::byte* shared) {
+  uint64_t chunk = op->chunk;
+  bool alone = op->tiny && op->blocks > chunk && !op->cooperative;
+  const auto start = alone ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
   while (!paused_.load(std::memory_order_relaxed)) {
     // A waiting thread stays: it must not look for other work than what it waits for.
     if (most_urgent_.load(std::memory_order_relaxed) < op->priority && IsPoolThread() && !op->cooperative) return;
-    uint64_t first = op->next_block.fetch_add(op->chunk, std::memory_order_relaxed);
+    uint64_t first = op->next_block.fetch_add(chunk, std::memory_order_relaxed);
     if (first >= op->blocks) return;
-    if (RunBlocks(*op, first, std::min(op->blocks, first + op->chunk), shared) == CUDA_SUCCESS) continue;
-    op->next_block.store(op->blocks, std::memory_order_relaxed);  // Nobody takes more.
-    return;
+    if (RunBlocks(*op, first, std::min(op->blocks, first + chunk), shared) != CUDA_SUCCESS) {
+      op->next_block.store(op->blocks, std::memory_order_relaxed);  // Nobody takes more.
+      return;
+    }
+    if (!std::exchange(alone, false)) continue;
+    const uint64_t portions = (op->blocks - 1) / chunk;
+    if ((std::chrono::steady_clock::now() - start) * portions < kWorthWaking) {
+      chunk = op->blocks;  // All that is left.
+      continue;
+    }
+    const Lock lock(mutex_);
+    WakePool(static_cast<int>(std::min<uint64_t>(portions, static_cast<uint64_t>(cores_ - 1))));
   }
 }
 

@@ -57,6 +57,7 @@ struct Scratch {
   size_t stride = 0;
   uint64_t local_bytes = 0;
   bool runs = false;  // Blocks, right now.
+  bool whole = false;  // Whether one form of regions can run each of them as a whole.
 };
 thread_local Scratch scratch;
 
@@ -189,23 +190,6 @@ void End(Block& block, Warp& warp, uint32_t lanes) {
 
 // --- Operations of a warp
 
-// What runs the region behind a wait for these lanes as a whole; null if nothing does.
-inline CpuRegion WholeRegion(const CpuWait& wait, Warp& warp, uint32_t lanes) {
-  if (lanes != kAllLanes || warp.width == 0) return nullptr;
-  const bool full = warp.width == kLanes;
-  const CpuRegion region = full ? wait.full : wait.rows;
-  if (region == nullptr) return nullptr;
-  // What it takes to be the same in all lanes comes from different turns of a loop where lanes have gone different
-  // ways.
-  const CpuSlots& uniform = wait.uniform[full ? 0 : 1];
-  for (uint64_t i = 0; i < uniform.count; ++i) {
-    const CpuSlot& slot = uniform.slots[i];
-    const std::byte* const entries = warp.slots() + slot.offset;
-    if (std::memcmp(entries, entries + slot.bytes, size_t{slot.bytes} * (kLanes - 1)) != 0) return nullptr;
-  }
-  return region;
-}
-
 bool SameOperation(const CpuWait& x, const CpuWait& y) {
   return x.kind == y.kind && x.mode == y.mode && x.is_signed == y.is_signed && x.converged == y.converged &&
          x.is_wide == y.is_wide;
@@ -234,7 +218,7 @@ void PerformApart(Block& block, Warp& warp, uint32_t lanes, CpuWait wait) {
 // All lanes that are left stand at one wait.
 void PerformTogether(Block& block, Warp& warp) {
   const CpuWait& wait = block.wait(warp.together);
-  if (wait.in_full && WholeRegion(wait, warp, warp.pending) != nullptr) {
+  if (wait.in_full && warp.pending == kAllLanes) {  // RunAll sees to it.
     warp.ready = std::exchange(warp.pending, 0);
     return;
   }
@@ -335,15 +319,39 @@ void Note(Block& block, Warp& warp, uint32_t lanes, uint32_t next) {
   PerformComplete(block, warp);
 }
 
-// Runs all lanes of a warp from wait to wait, as long as what they wait for is done by the next region itself.
-uint32_t RunWhole(Block& block, Warp& warp, CpuRegion region) {
+// What runs the region behind a wait for all lanes of a warp together; null if nothing does.
+CpuRegion WholeRegion(const CpuWait& wait, const Warp& warp) {
+  return warp.width == kLanes ? wait.full : warp.width != 0 ? wait.rows : nullptr;
+}
+
+uint32_t Run(Block& block, Warp& warp, CpuRegion region, uint32_t lanes) {
+  return region(&block.launch, block.shared, block.launch.params, &warp, lanes);
+}
+
+// All 32 lanes of a warp have come from the wait `at`, as a whole, to `next`. Runs them on as long as what they wait
+// for is done by the next region itself. Gives what the last region gives.
+uint32_t RunOn(Block& block, Warp& warp, uint32_t at, uint32_t next) {
   for (;;) {
-    const uint32_t at = region(&block.launch, block.shared, block.launch.params, &warp, kAllLanes);
-    if (at >= block.regions.count || !block.wait(at).in_full) return at;
-    region = WholeRegion(block.wait(at), warp, kAllLanes);
-    if (region == nullptr) return at;
+    if (next == kLanesDiffer) {
+      const CpuWait& wait = block.wait(at);
+      if (wait.in_full) RunWarpOperation(wait, warp, kAllLanes);
+      return Run(block, warp, wait.some, kAllLanes);
+    }
+    if (next >= block.regions.count || !block.wait(next).in_full) return next;
+    at = next;
+    const CpuRegion whole = WholeRegion(block.wait(at), warp);
+    next = whole == nullptr ? kLanesDiffer : Run(block, warp, whole, kAllLanes);
   }
 }
+
+// The same, from a wait on.
+uint32_t RunAll(Block& block, Warp& warp, uint32_t at) {
+  const CpuRegion whole = WholeRegion(block.wait(at), warp);
+  return RunOn(block, warp, at, whole == nullptr ? kLanesDiffer : Run(block, warp, whole, kAllLanes));
+}
+
+// The thread that failed has noted why.
+void NoteTrap(Block& block) { block.failure = std::atomic_ref(block.launch.trapped).load(std::memory_order_relaxed); }
 
 // Runs a warp until none of its lanes can go on by itself.
 void RunWarp(Block& block, Warp& warp) {
@@ -366,14 +374,12 @@ void RunWarp(Block& block, Warp& warp) {
         warp.together = kSeeLanes;
       }
       warp.ready &= ~lanes;
-      const CpuWait& wait = block.wait(at);
-      const CpuRegion whole = WholeRegion(wait, warp, lanes);
-      const uint32_t next = whole != nullptr
-                                ? RunWhole(block, warp, whole)
-                                : wait.some(&block.launch, block.shared, block.launch.params, &warp, lanes);
-      // The thread has noted why.
-      if (next == kTrapped) block.failure = std::atomic_ref(block.launch.trapped).load(std::memory_order_relaxed);
-      if (next != kTrapped) Note(block, warp, lanes, next);
+      const uint32_t next = lanes == kAllLanes ? RunAll(block, warp, at) : Run(block, warp, block.wait(at).some, lanes);
+      if (next == kTrapped) {
+        NoteTrap(block);
+      } else {
+        Note(block, warp, lanes, next);
+      }
       if (block.failure != 0) return;
     }
   } while (warp.together == kSeeLanes && warp.pending != 0 && PerformConverged(block, warp));
@@ -392,7 +398,62 @@ bool ResumeYielded(Block& block) {
   return resumed;
 }
 
-void RunBlock(Block& block) {
+// --- Blocks
+
+// All warps stand at the wait `at` and can go on.
+void StartApart(Block& block, uint32_t at) {
+  block.alive = 0;
+  block.waiting_barriers = 0;
+  std::fill(std::begin(block.barriers), std::end(block.barriers), Barrier());
+  for (uint32_t i = 0; i < block.warp_count; ++i) {
+    Warp& warp = block.warp(i);
+    warp.ready = warp.alive = warp.exists;
+    block.alive += Count(warp.alive);
+    warp.together = at;
+    warp.yielded = warp.pending = 0;
+    std::fill(std::begin(warp.waiting), std::end(warp.waiting), 0);
+  }
+}
+
+// Whether all threads of the block wait there for all others, and for nothing else.
+bool IsForAll(const CpuWait& wait) { return wait.kind == Wait::kBarrier && wait.is_whole && wait.mode == Mode::kNone; }
+
+// Runs a block of whole warps, all of one width, as long as all lanes of each stay together and all warps come to one
+// barrier after the other, as most do until they end: nobody has to note who waits where. False if they no longer do;
+// it is noted then.
+bool RunInStep(Block& block) {
+  for (uint32_t at = 0;;) {
+    const CpuRegion whole = WholeRegion(block.wait(at), block.warp(0));
+    if (whole == nullptr) {
+      StartApart(block, at);
+      return false;
+    }
+    uint32_t all = 0;  // Where the first warp came to; never the start.
+    for (uint32_t i = 0; i < block.warp_count; ++i) {
+      uint32_t next = Run(block, block.warp(i), whole, kAllLanes);
+      if (next == all) continue;
+      next = RunOn(block, block.warp(i), at, next);
+      if (next == kTrapped) {
+        NoteTrap(block);
+        return true;
+      }
+      const bool for_all = next == kEnded || (next < block.regions.count && IsForAll(block.wait(next)));
+      if (i == 0 && for_all) all = next;
+      if (next == all) continue;
+      StartApart(block, at);
+      for (uint32_t k = 0; k <= i; ++k) {
+        block.warp(k).ready = 0;
+        Note(block, block.warp(k), kAllLanes, k < i ? all : next);
+      }
+      if (block.failure == 0) RunWarp(block, block.warp(i));  // What its lanes wait for may be each other alone.
+      return block.failure != 0;
+    }
+    if (all == kEnded) return true;
+    at = all;
+  }
+}
+
+void RunApart(Block& block) {
   while (block.alive != 0) {
     bool ran = false;
     for (uint32_t i = 0; i < block.warp_count; ++i) {
@@ -423,10 +484,11 @@ Place PlaceOf(uint64_t block, const uint32_t (&grid)[3]) {
           static_cast<uint32_t>(row / grid[1])};
 }
 
-// What the warps of every block of a launch have in common.
-void SetUp(const uint32_t (&size)[3], std::byte* warps, size_t stride, uint32_t warp_count, std::byte* local,
+// What the warps of every block of a launch have in common. Gives whether one form of regions can run each of them.
+bool SetUp(const uint32_t (&size)[3], std::byte* warps, size_t stride, uint32_t warp_count, std::byte* local,
            uint64_t local_bytes) {
   const uint32_t threads = size[0] * size[1] * size[2];
+  bool whole = true;
   for (uint32_t i = 0; i < warp_count; ++i) {
     Warp& warp = *reinterpret_cast<Warp*>(warps + i * stride);
     std::memset(static_cast<void*>(&warp), 0, sizeof(Warp));
@@ -440,10 +502,13 @@ void SetUp(const uint32_t (&size)[3], std::byte* warps, size_t stride, uint32_t 
       warp.tid[1][lane] = thread / size[0] % size[1];
       warp.tid[2][lane] = thread / size[0] / size[1];
     }
-    if (lanes != kLanes) continue;
-    if (warp.tid[0][0] % kLanes == 0 && warp.tid[0][0] + kLanes <= size[0]) warp.width = kLanes;
-    if (size[0] == 16 || size[0] == 8) warp.width = size[0];
+    if (lanes == kLanes) {
+      if (size[0] % kRowLanes == 0) warp.width = kRowLanes;
+      if (warp.tid[0][0] % kLanes == 0 && warp.tid[0][0] + kLanes <= size[0]) warp.width = kLanes;
+    }
+    whole &= warp.width != 0 && warp.width == reinterpret_cast<const Warp*>(warps)->width;
   }
+  return whole;
 }
 
 }  // namespace
@@ -476,29 +541,24 @@ extern "C" void slipway_cpu_run_warps(CpuLaunch* launch, uint64_t first, uint64_
     return;
   }
   if (!std::equal(size, size + 3, own.block) || own.stride != stride || own.local_bytes != regions->local_bytes) {
-    SetUp(size, warps, stride, warp_count, local, regions->local_bytes);
+    own.whole = SetUp(size, warps, stride, warp_count, local, regions->local_bytes);
     std::copy(size, size + 3, own.block);
     own.stride = stride;
     own.local_bytes = regions->local_bytes;
   }
+  Block block{*regions, *launch, shared, warps, stride, warp_count};
+  Place place = PlaceOf(first, launch->grid);
   own.runs = true;
   for (uint64_t index = first; index < last; ++index) {
-    Block block{*regions, *launch, shared, warps, stride, warp_count};
-    block.alive = threads;
-    const Place place = PlaceOf(index, launch->grid);
-    for (uint32_t i = 0; i < warp_count; ++i) {
-      Warp& warp = block.warp(i);
-      std::copy(std::begin(place), std::end(place), warp.block);
-      warp.ready = warp.alive = warp.exists;
-      warp.together = 0;
-      warp.yielded = warp.pending = 0;
-      std::fill(std::begin(warp.waiting), std::end(warp.waiting), 0);
+    for (uint32_t i = 0; i < warp_count; ++i) std::copy(place.begin(), place.end(), block.warp(i).block);
+    if (!own.whole) StartApart(block, 0);
+    if (!own.whole || !RunInStep(block)) RunApart(block);
+    if (block.failure != 0) {
+      uint32_t none = 0;  // A thread that failed by itself is the cause of what others wait for.
+      std::atomic_ref(launch->trapped).compare_exchange_strong(none, block.failure, std::memory_order_relaxed);
+      break;
     }
-    RunBlock(block);
-    if (block.failure == 0) continue;
-    uint32_t none = 0;  // A thread that failed by itself is the cause of what others wait for.
-    std::atomic_ref(launch->trapped).compare_exchange_strong(none, block.failure, std::memory_order_relaxed);
-    break;
+    for (int axis = 0; axis < 3 && ++place[axis] == launch->grid[axis]; ++axis) place[axis] = 0;
   }
   own.runs = false;
 }

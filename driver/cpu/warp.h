@@ -1,11 +1,11 @@
 // Kernels whose threads wait for each other: what translated code and the scheduler that runs it share.
 //
 // Such a kernel is cut where its threads wait: at barriers, warp-wide operations and yields. What lies between two
-// waits is a region. Each region is translated to two functions that run it for threads of one warp: `full` for all 32
-// lanes of a warp whose threads lie next to each other in x, as a loop that vectorises, and `some` for any of its
-// lanes. A lane that gets to a wait stores what the operation reads, and those of its registers that live on, into the
-// warp, and notes where it stands. The scheduler (run_warps.cc) does what the lanes wait for and runs the regions
-// behind it.
+// waits is a region. Each region is translated to functions that run it for threads of one warp: `full` for all 32
+// lanes of a warp whose threads lie next to each other in x, as a loop that vectorises, `rows` for four such rows of 8,
+// and `some` for any of its lanes. A lane that comes out of a region stores what the operation that it waits for reads,
+// and those of its registers that live on, into the warp, and notes where it stands. The scheduler (run_warps.cc) does
+// what the lanes wait for and runs the regions behind it.
 //
 // So threads that stay together run as vectors, those that go apart run one after another until they meet again at a
 // wait, and every lane makes progress by itself, as independent thread scheduling has it (CUDA C++ Programming Guide,
@@ -21,6 +21,7 @@
 namespace slipway::cpu {
 
 inline constexpr uint32_t kLanes = 32;
+inline constexpr uint32_t kRowLanes = 8;  // Of a row: threads next to each other in x, of which a warp has four.
 inline constexpr uint32_t kAllLanes = 0xffffffff;
 inline constexpr uint32_t kBarriers = 16;  // Of a block (PTX ISA 9.7.13.1).
 
@@ -69,26 +70,17 @@ enum class Mode : uint8_t {
 struct Warp;
 
 // Runs a region for lanes of a warp: all 32 (`full`) or those of `lanes` (`some`), which is not 0. Gives the wait at
-// which all of them stand, or one of the two values below.
+// which all of them stand, or one of the values below.
 using CpuRegion = uint32_t (*)(CpuLaunch* launch, std::byte* shared, const std::byte* params, Warp* warp,
                                uint32_t lanes);
 inline constexpr uint32_t kSeeLanes = 0xffffffff;  // Where each stands is in Warp::at.
 inline constexpr uint32_t kTrapped = 0xfffffffe;   // A thread executed `trap`.
-inline constexpr uint32_t kEnded = 0xffff;         // In Warp::at: the thread has ended.
+inline constexpr uint32_t kLanesDiffer =
+    0xfffffffd;                             // `full` has done nothing: lanes differ in what it takes to be one.
+inline constexpr uint32_t kEnded = 0xffff;  // In Warp::at, too: the thread has ended.
 
 inline constexpr uint32_t kInLanes = 0xffffffff;  // An operand is no constant: each lane has stored its own.
 inline constexpr uint32_t kShuffleBits = 0x1f1f;  // All that shuffles look at: a lane or clamp, and a segment mask.
-
-// Where a register of a warp's lanes is kept.
-struct CpuSlot {
-  uint32_t offset;  // From Warp::slots().
-  uint32_t bytes;   // Of a lane.
-};
-
-struct CpuSlots {
-  uint64_t count;
-  const CpuSlot* slots;
-};
 
 // A wait, and the region behind it. Laid out by translate/region_frame.cc.
 struct CpuWait {
@@ -104,8 +96,6 @@ struct CpuWait {
   CpuRegion full;
   CpuRegion rows;  // Null where a kernel never asks for a thread's y.
   CpuRegion some;
-  // Registers that `full` and `rows` take to be the same in all lanes.
-  CpuSlots uniform[2];
 };
 
 // A kernel in regions; the first wait is the start.
@@ -116,8 +106,8 @@ struct CpuRegions {
   const CpuWait* waits;
 };
 
-// A warp of the block that is running, followed by its slots. Translated code knows the layout. An array has an entry a
-// lane. 64-byte aligned, as are the slots: vectors are stored there.
+// A warp of the block that is running, followed by its slots: those of its registers that live across waits. Translated
+// code knows the layout. An array has an entry a lane. 64-byte aligned, as are the slots: vectors are stored there.
 struct alignas(64) Warp {
   uint32_t tid[3][kLanes];  // %tid
   uint32_t at[kLanes];      // The wait at which a lane stands, or kEnded.
@@ -140,11 +130,9 @@ struct alignas(64) Warp {
   uint32_t pending;             // Those that wait for others of the warp.
   uint32_t waiting[kBarriers];  // Those that wait at a barrier of the block.
   uint32_t together;            // The wait at which all alive lanes stand, where that is known; else kSeeLanes.
-  // Threads that lie next to each other in x: 32, the first at a multiple of 32, and `full` can run the warp; 8 or 16
-  // in each of its rows, and `rows` can; 0, and neither can.
+  // Threads that lie next to each other in x: 32, the first at a multiple of 32, and `full` can run the warp; 8, from
+  // multiples of 8 on, and `rows` can; 0, and neither can.
   uint32_t width;
-
-  std::byte* slots() { return reinterpret_cast<std::byte*>(this + 1); }
 };
 
 // Runs blocks [first, last) of a kernel in regions; called by the function that CpuKernel::run points to.

@@ -57,6 +57,25 @@ done:
   ret;
 }
 
+// words[i] = i, squared with the number of turns that are left added, `count` times: a kernel that takes long
+.visible .entry rounds(.param .u64 words, .param .u32 count)
+{
+  .reg .pred %p; .reg .b32 %r<6>; .reg .b64 %l<3>;
+  ld.param.u64 %l0, [words];
+  ld.param.u32 %r0, [count];
+  mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ntid.x; mov.u32 %r3, %tid.x;
+  mad.lo.s32 %r1, %r1, %r2, %r3;
+  mul.wide.u32 %l1, %r1, 4;
+  add.s64 %l2, %l0, %l1;
+ROUND:
+  mad.lo.s32 %r1, %r1, %r1, %r0;
+  add.s32 %r0, %r0, -1;
+  setp.ne.s32 %p, %r0, 0;
+  @%p bra ROUND;
+  st.global.u32 [%l2], %r1;
+  ret;
+}
+
 // out = a, b's low word, b's high word, c, for parameters at 0, 8, 16 and 24
 .visible .entry mixed(.param .u8 a, .param .f64 b, .param .u16 c, .param .u64 out)
 {

@@ -158,6 +158,23 @@ TEST_F(ApiLaunch, EveryBlockRunsOnce) {
   }
 }
 
+// Few threads do not wake others, unless they turn out to have much to do.
+TEST_F(ApiLaunch, FewThreadsWithMuchToDo) {
+  constexpr uint32_t kGrid = 32, kBlock = 64;
+  for (uint32_t rounds : {1U, 100U, 20000U}) {
+    CUdeviceptr words = NewWords(kGrid * kBlock);
+    ASSERT_CUDA(Launch("rounds", kGrid, kBlock, nullptr, uint64_t{words}, rounds));
+    std::vector<uint32_t> wanted;
+    for (uint32_t i = 0; i < kGrid * kBlock; ++i) {
+      uint32_t value = i;
+      for (uint32_t left = rounds; left != 0; --left) value = value * value + left;
+      wanted.push_back(value);
+    }
+    EXPECT_EQ(ReadWords(words, kGrid * kBlock), wanted) << rounds;
+    ASSERT_CUDA(Api().MemFree(words));
+  }
+}
+
 // A waiting thread runs kernels itself, and its own floating-point modes are not CUDA's.
 TEST_F(ApiLaunch, FloatingPointModeIsCudasAndTheCallersIsKept) {
   CUdeviceptr out = NewWords(2);

@@ -193,7 +193,7 @@ bool IsInStep(const Function& function, const std::vector<size_t>& body, size_t 
 // The branches back that close such loops.
 std::vector<bool> BranchesInStep(const Function& kernel) {
   std::vector<bool> result(kernel.body.size());
-  const std::vector<bool> uniform = UniformRegisters(kernel, /*rows=*/false);
+  const std::vector<bool> uniform = UniformRegisters(kernel);
   for (size_t i = 0; i < kernel.body.size(); ++i) {
     if (kernel.body[i].opcode != "bra") continue;
     for (size_t to : SuccessorsOf(kernel, i)) {

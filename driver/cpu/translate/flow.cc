@@ -109,8 +109,7 @@ FlowBlocks SplitIntoBlocks(const Function& function, const std::vector<size_t>& 
   return result;
 }
 
-std::vector<std::vector<int>> LiveAcross(const Function& function, const std::vector<size_t>& points) {
-  const FlowBlocks split = SplitIntoBlocks(function, points);
+std::vector<std::vector<int>> LiveInto(const Function& function, const FlowBlocks& split) {
   const size_t count = split.blocks.size();
   // Register by register, backwards from where it is read: memory and time are those of the live ranges alone.
   const size_t registers = function.variables.size();
@@ -135,11 +134,7 @@ std::vector<std::vector<int>> LiveAcross(const Function& function, const std::ve
       }
     }
   }
-  std::vector<size_t> point_before(count, SIZE_MAX);  // Of a block that starts behind a point: its index in `points`.
-  for (size_t p = 0; p < points.size(); ++p) {
-    if (points[p] + 1 < function.body.size()) point_before[split.block_of[points[p] + 1]] = p;
-  }
-  std::vector<std::vector<int>> live(points.size());
+  std::vector<std::vector<int>> live(count);
   std::vector<size_t> live_for(count, SIZE_MAX), killed_for(count, SIZE_MAX);  // The register that it was noted for.
   for (size_t r = 0; r < registers; ++r) {
     if (read_first[r].empty()) continue;
@@ -150,13 +145,24 @@ std::vector<std::vector<int>> LiveAcross(const Function& function, const std::ve
       work.pop_back();
       if (live_for[k] == r) continue;
       live_for[k] = r;
-      if (const size_t p = point_before[k]; p != SIZE_MAX) {
-        const std::vector<int> own = EffectsOf(function.body[points[p]]).writes;
-        if (std::find(own.begin(), own.end(), static_cast<int>(r)) == own.end()) live[p].push_back(static_cast<int>(r));
-      }
+      live[k].push_back(static_cast<int>(r));
       for (size_t before : split.blocks[k].predecessors) {
         if (killed_for[before] != r) work.push_back(before);
       }
+    }
+  }
+  return live;
+}
+
+std::vector<std::vector<int>> LiveAcross(const Function& function, const std::vector<size_t>& points) {
+  const FlowBlocks split = SplitIntoBlocks(function, points);
+  const std::vector<std::vector<int>> live_into = LiveInto(function, split);
+  std::vector<std::vector<int>> live(points.size());
+  for (size_t p = 0; p < points.size(); ++p) {
+    if (points[p] + 1 >= function.body.size()) continue;
+    const std::vector<int> own = EffectsOf(function.body[points[p]]).writes;
+    for (int r : live_into[split.block_of[points[p] + 1]]) {
+      if (std::find(own.begin(), own.end(), r) == own.end()) live[p].push_back(r);
     }
   }
   return live;

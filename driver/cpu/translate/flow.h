@@ -43,6 +43,9 @@ struct FlowBlocks {
 };
 FlowBlocks SplitIntoBlocks(const ptx::Function& function, const std::vector<size_t>& points);
 
+// For each block, the registers whose values at its beginning are read in it or after it.
+std::vector<std::vector<int>> LiveInto(const ptx::Function& function, const FlowBlocks& split);
+
 // For each instruction of `points` (indices, ascending), the registers whose values are read after it that have been
 // written before it; those that the instruction writes itself are not among them.
 std::vector<std::vector<int>> LiveAcross(const ptx::Function& function, const std::vector<size_t>& points);

@@ -1,11 +1,13 @@
 #include "driver/cpu/translate/host_code.h"
 
 #include "driver/cpu/memory_check.h"
+#include "driver/cpu/translate/build_vectors.h"
 #include "driver/cpu/translate/frame.h"
 #include "driver/cpu/translate/instruction_functions.h"
 #include "driver/cpu/translate/interchange_loops.h"
 #include "driver/cpu/translate/recover_addresses.h"
 #include "driver/cpu/translate/rounding.h"
+#include "driver/cpu/translate/split_thread_loop.h"
 #include "driver/cpu/translate/system_calls.h"
 #include "driver/cpu/translate/tighten_thread_loop.h"
 #include "driver/cpu/warp.h"
@@ -112,8 +114,11 @@ void Optimize(llvm::Module& module, llvm::TargetMachine& machine) {
     manager.addPass(InterchangeLoopsPass());
     manager.addPass(RecoverAddressesPass());
     manager.addPass(TightenThreadLoopPass());
+    manager.addPass(SplitThreadLoopPass());
     manager.addPass(llvm::SimplifyCFGPass());
   });
+  passes.registerVectorizerEndEPCallback(
+      [](llvm::FunctionPassManager& manager, llvm::OptimizationLevel) { manager.addPass(BuildVectorsPass()); });
   const auto each_seldom = [&](auto f) {
     for (llvm::Function& function : module) {
       if (SeldomRuns(function)) f(function);

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -68,7 +69,8 @@ constexpr const char* kLanesNames[] = {"full", "rows", "some"};
 struct Region {
   BodyPart part;
   std::vector<int> loaded;       // Registers that it finds in their slots,
-  std::vector<int> computed;     // and that it computes anew.
+  std::vector<int> computed;     // and that it computes anew,
+  std::vector<int> left;         // and that it leaves there.
   std::vector<bool> written;     // By register.
   std::vector<size_t> leads_to;  // Waits, by number.
   bool may_end = false;          // Threads may end in it.
@@ -84,15 +86,16 @@ class KernelRegions {
         layout_(layout),
         name_(name),
         recomputed_(kernel),
-        uniform_(UniformRegisters(kernel, /*rows=*/false)),
-        uniform_in_rows_(UniformRegisters(kernel, /*rows=*/true)),
+        strides_(LaneStrides(kernel)),
         has_rows_(UsesRows(kernel)) {}
 
   absl::Status Emit(llvm::Function* run) {
     stops_of_full_.resize(kernel_.body.size());
     stops_of_some_.resize(kernel_.body.size());
     wait_at_.resize(kernel_.body.size());
+    is_read_.resize(kernel_.variables.size());
     for (size_t i = 0; i < kernel_.body.size(); ++i) {
+      for (int r : EffectsOf(kernel_.body[i]).reads) is_read_[r] = true;
       if (!IsWait(kernel_.body[i])) continue;
       points_.push_back(i);
       stops_of_full_[i] = true;
@@ -112,7 +115,7 @@ class KernelRegions {
         SLIPWAY_ASSIGN_OR_RETURN(functions[1], EmitRegion(w, region, Lanes::kRows, &form));
       }
       SLIPWAY_ASSIGN_OR_RETURN(functions[2], EmitRegion(w, Look(w, stops_of_some_), Lanes::kSome, &form));
-      waits.push_back(WaitConstant(w, region, w == 0 ? Wait::kStart : form.kind, form, functions));
+      waits.push_back(WaitConstant(w == 0 ? Wait::kStart : form.kind, form, functions));
     }
     EmitRun(waits, run);
     return absl::OkStatus();
@@ -183,6 +186,13 @@ class KernelRegions {
                         instruction.opcode == "brx" || instruction.opcode == "call";
     }
     region.leads_to.assign(leads_to.begin(), leads_to.end());
+    std::set<int> left;
+    for (size_t to : leads_to) {
+      for (int r : live_[to - 1]) {
+        if (slots_[r] != kNoSlot && region.written[r]) left.insert(r);
+      }
+    }
+    region.left.assign(left.begin(), left.end());
     if (w == 0) return region;
     for (int r : live_[w - 1]) {
       if (!used[r]) continue;
@@ -211,6 +221,41 @@ class KernelRegions {
   void StoreEntry(Emitter& e, size_t offset, uint64_t bytes, Value* value) {
     e.MarkParallel(b_.CreateStore(value, Entry(offset, bytes)));
   }
+  // What the operation at a wait reads of a lane. It is stored where all ways out of the region meet, whichever way the
+  // lane goes: what stands there means nothing to an operation that does not read it, and a store without conditions is
+  // one of whole vectors.
+  void LeaveOperand(Emitter& e, size_t offset, Value* value) {
+    Value*& left = operands_left_[offset];
+    if (left == nullptr) {
+      left = e.EntryAlloca(b_.getInt32Ty(), 0);
+      StartUndefined(e, left, b_.getInt32Ty());
+    }
+    b_.CreateStore(value, left);
+  }
+  // Where a lane does not set it, it is not what the lane before it has left.
+  static void StartUndefined(Emitter& e, Value* variable, llvm::Type* type) {
+    llvm::IRBuilder<>(e.body_start, e.body_start->getFirstInsertionPt())
+        .CreateStore(llvm::UndefValue::get(type), variable);
+  }
+  // Of the registers that are left, the value of those that do not live on where a lane goes is of no interest.
+  void Forget(Emitter& e, const Region& region, const std::vector<int>& live) {
+    for (int r : region.left) {
+      if (std::find(live.begin(), live.end(), r) != live.end()) continue;
+      b_.CreateStore(llvm::UndefValue::get(RegisterType(r)), e.Storage(r));
+    }
+  }
+  // That, and the registers that live on at any of the waits.
+  void StoreLeft(Emitter& e, const Region& region) {
+    for (const auto& [offset, left] : operands_left_) {
+      StoreEntry(e, offset, sizeof(uint32_t), b_.CreateLoad(b_.getInt32Ty(), left));
+    }
+    for (int r : region.left) {
+      const uint64_t bytes = SlotBytes(kernel_.variables[r]);
+      Value* const value =
+          b_.CreateZExt(b_.CreateLoad(RegisterType(r), e.Storage(r)), b_.getIntNTy(static_cast<unsigned>(bytes * 8)));
+      StoreEntry(e, sizeof(Warp) + slots_[r], bytes, value);
+    }
+  }
 
   absl::StatusOr<llvm::Function*> EmitRegion(size_t w, const Region& region, Lanes lanes, WaitForm* form) {
     const bool whole = lanes != Lanes::kSome;
@@ -235,6 +280,7 @@ class KernelRegions {
     thread.launch = function->getArg(0);
     thread.shared = function->getArg(1);
     warp_ = function->getArg(3);
+    operands_left_.clear();
     ReadLaunchDimensions(b_, thread);
     Value* const first = LoadConstant(warp_, offsetof(Warp, first), b_.getInt32Ty());
     for (int i = 0; i < 3; ++i) {
@@ -251,12 +297,17 @@ class KernelRegions {
     // Of some lanes each says where it stands, for those of the warp that do not take part.
     Value* const next = several || !whole ? e.EntryAlloca(b_.getInt32Ty(), 0) : nullptr;
 
+    if (whole) EmitCompare(function, region, lanes);
+
     // The loop over lanes, and what all of them share before it.
     llvm::BasicBlock* const ended = llvm::BasicBlock::Create(context(), "ended", function);
     llvm::BasicBlock* const trapped = llvm::BasicBlock::Create(context(), "trapped", function);
     LaneLoop loop = OpenLoop(lanes, function);
     e.body_start = loop.header;
     FindCarriedRegisters(e);
+    for (int r : region.left) {
+      if (!e.carries[r]) StartUndefined(e, e.Storage(r), RegisterType(r));
+    }
     *form = {};
     if (w != 0) {
       e.Begin(kernel_.body[points_[w - 1]]);
@@ -266,7 +317,8 @@ class KernelRegions {
     Results results;
     if (whole) {
       if (IsDoneInFull(*form)) results = EmitOperation(*form);
-      EmitUniform(e, region, UniformFor(lanes), first, &results);
+      EnterRow(e, loop, first);
+      EmitEven(e, region, loop, &results);
     }
     EnterLoop(e, loop, first);
     for (const auto& [variable, offset] : local_) {
@@ -287,12 +339,14 @@ class KernelRegions {
     SLIPWAY_RETURN_IF_ERROR(e.status());
 
     b_.SetInsertPoint(ended);
+    Forget(e, region, {});
     if (next != nullptr) b_.CreateStore(b_.getInt32(kEnded), next);
     b_.CreateBr(loop.latch);
     b_.SetInsertPoint(trapped);
     b_.CreateRet(b_.getInt32(kTrapped));
     b_.SetInsertPoint(loop.latch);
     if (next != nullptr) StoreEntry(e, offsetof(Warp, at), sizeof(uint32_t), b_.CreateLoad(b_.getInt32Ty(), next));
+    StoreLeft(e, region);
     CloseLoop(loop);
     if (several) {
       b_.CreateRet(whole ? WhereAllStand() : b_.getInt32(kSeeLanes));
@@ -302,8 +356,7 @@ class KernelRegions {
     return function;
   }
 
-  // --- The loop over lanes: one of 32 turns, one for each row of the warp's threads, or one over the lanes that are
-  // given.
+  // --- The loop over lanes: one of 32 turns, one for each of the warp's rows, or one over the lanes that are given.
 
   struct LaneLoop {
     Lanes lanes = Lanes::kSome;
@@ -313,7 +366,9 @@ class KernelRegions {
     llvm::BasicBlock* latch = nullptr;
     llvm::PHINode* row_index = nullptr;
     llvm::PHINode* index = nullptr;  // The lane, its number in the row, or the lanes that are left.
-    Value* width = nullptr;          // Threads of a row.
+    Value* row_place[3] = {};        // Of the first lane's thread, but for kSome.
+
+    uint32_t width() const { return lanes == Lanes::kRows ? kRowLanes : kLanes; }
   };
 
   // Leaves the builder before the loop.
@@ -322,10 +377,6 @@ class KernelRegions {
     loop.lanes = lanes;
     loop.before = b_.GetInsertBlock();
     if (lanes == Lanes::kRows) {
-      llvm::LoadInst* const width = LoadConstant(warp_, offsetof(Warp, width), b_.getInt32Ty());
-      width->setMetadata(llvm::LLVMContext::MD_range,
-                         llvm::MDBuilder(context()).createRange(llvm::APInt(32, 1), llvm::APInt(32, kLanes)));
-      loop.width = width;
       loop.row = llvm::BasicBlock::Create(context(), "row", function);
       b_.SetInsertPoint(loop.row);
       loop.row_index = b_.CreatePHI(b_.getInt32Ty(), 2);
@@ -334,8 +385,9 @@ class KernelRegions {
     loop.header = llvm::BasicBlock::Create(context(), "lane", function);
     loop.latch = llvm::BasicBlock::Create(context(), "lane_end", function);
     b_.SetInsertPoint(loop.header);
-    loop.index = b_.CreatePHI(b_.getInt32Ty(), 2);
-    loop.index->addIncoming(lanes == Lanes::kSome ? static_cast<Value*>(function->getArg(4)) : b_.getInt32(0),
+    // Of 64 bits, or LLVM would widen it and with it all that is computed from it, and vectorise that so.
+    loop.index = b_.CreatePHI(lanes == Lanes::kSome ? b_.getInt32Ty() : b_.getInt64Ty(), 2);
+    loop.index->addIncoming(lanes == Lanes::kSome ? static_cast<Value*>(function->getArg(4)) : b_.getInt64(0),
                             loop.row != nullptr ? loop.row : loop.before);
     b_.SetInsertPoint(loop.before);
     return loop;
@@ -350,32 +402,38 @@ class KernelRegions {
     return load;
   }
 
+  // Leaves the builder where what the lanes of a row share is computed, with the first lane's place in e.thread.
+  void EnterRow(Emitter& e, LaneLoop& loop, Value* first) {
+    Value* lane = b_.getInt32(0);
+    if (loop.row != nullptr) {
+      b_.CreateBr(loop.row);
+      b_.SetInsertPoint(loop.row);
+      lane = loop.row_index;
+    }
+    e.thread.lane = lane;
+    e.thread.linear = b_.CreateAdd(first, lane, "", true, true);
+    for (int i = 0; i < 3; ++i) e.thread.thread[i] = loop.row_place[i] = LoadThread(i, lane);
+  }
+
   // Leaves the builder at the beginning of the loop's body, with the lane's place in e.thread.
   void EnterLoop(Emitter& e, const LaneLoop& loop, Value* first) {
-    ThreadContext& thread = e.thread;
-    Value* row[3] = {};  // The place of the first thread of a row.
-    Value* lane = loop.index;
-    if (loop.lanes != Lanes::kSome) {
-      b_.CreateBr(loop.row != nullptr ? loop.row : loop.header);
-      if (loop.row != nullptr) b_.SetInsertPoint(loop.row);
-      if (loop.row == nullptr) b_.SetInsertPoint(loop.before->getTerminator());
-      Value* const first_lane = loop.row != nullptr ? static_cast<Value*>(loop.row_index) : b_.getInt32(0);
-      for (int i = 0; i < 3; ++i) row[i] = LoadThread(i, first_lane);
-      if (loop.row != nullptr) b_.CreateBr(loop.header);
-      b_.SetInsertPoint(loop.header);
-      if (loop.row != nullptr) lane = b_.CreateAdd(loop.row_index, loop.index, "", true, true);
-    } else {
-      b_.CreateBr(loop.header);
-      b_.SetInsertPoint(loop.header);
+    b_.CreateBr(loop.header);
+    b_.SetInsertPoint(loop.header);
+    in_row_ = b_.CreateTrunc(loop.index, b_.getInt32Ty(), "", true, true);
+    Value* lane = in_row_;
+    if (loop.lanes == Lanes::kSome) {
       lane = b_.CreateIntrinsic(llvm::Intrinsic::cttz, {b_.getInt32Ty()}, {loop.index, b_.getTrue()});
+    } else if (loop.row != nullptr) {
+      lane = b_.CreateAdd(loop.row_index, in_row_, "", true, true);
     }
-    lane_ = b_.CreateZExt(lane, b_.getInt64Ty());
+    lane_ = loop.lanes == Lanes::kFull ? loop.index : b_.CreateZExt(lane, b_.getInt64Ty());
+    ThreadContext& thread = e.thread;
     thread.lane = lane;
     thread.linear = b_.CreateAdd(first, lane, "", true, true);
     for (int i = 0; i < 3; ++i) {
       thread.thread[i] = loop.lanes == Lanes::kSome ? LoadThread(i, lane_)
-                         : i == 0                   ? b_.CreateAdd(row[0], loop.index, "", true, true)
-                                                    : row[i];
+                         : i == 0                   ? b_.CreateAdd(loop.row_place[0], in_row_, "", true, true)
+                                                    : loop.row_place[i];
     }
   }
 
@@ -388,8 +446,8 @@ class KernelRegions {
       following = b_.CreateAnd(loop.index, b_.CreateSub(loop.index, b_.getInt32(1)));
       more = b_.CreateICmpNE(following, b_.getInt32(0));
     } else {
-      following = b_.CreateAdd(loop.index, b_.getInt32(1), "", true, true);
-      more = b_.CreateICmpULT(following, loop.width != nullptr ? loop.width : b_.getInt32(kLanes));
+      following = b_.CreateAdd(loop.index, b_.getInt64(1), "", true, true);
+      more = b_.CreateICmpULT(following, b_.getInt64(loop.width()));
     }
     loop.index->addIncoming(following, loop.latch);
     b_.CreateCondBr(more, loop.header, done)
@@ -398,15 +456,13 @@ class KernelRegions {
                                                       : ThreadLoopMetadata(module_, context(), ThreadAxis::kLanes));
     b_.SetInsertPoint(done);
     if (loop.row == nullptr) return;
-    Value* const next_row = b_.CreateAdd(loop.row_index, loop.width, "", true, true);
+    Value* const next_row = b_.CreateAdd(loop.row_index, b_.getInt32(kRowLanes), "", true, true);
     loop.row_index->addIncoming(next_row, done);
     llvm::BasicBlock* const rows_done = llvm::BasicBlock::Create(context(), "rows_done", function);
     b_.CreateCondBr(b_.CreateICmpULT(next_row, b_.getInt32(kLanes)), loop.row, rows_done)
         ->setMetadata(llvm::LLVMContext::MD_loop, ThreadLoopMetadata(module_, context(), ThreadAxis::kOther));
     b_.SetInsertPoint(rows_done);
   }
-
-  const std::vector<bool>& UniformFor(Lanes lanes) const { return lanes == Lanes::kFull ? uniform_ : uniform_in_rows_; }
 
   llvm::FixedVectorType* VectorType() { return llvm::FixedVectorType::get(b_.getInt32Ty(), kLanes); }
   Value* Splat(uint32_t value) {
@@ -432,8 +488,8 @@ class KernelRegions {
 
   // What a region knows before its loop over lanes.
   struct Results {
-    Value* of_all = nullptr;        // The result of the wait, if it is the same in all lanes.
-    std::map<int, Value*> uniform;  // Registers.
+    Value* of_all = nullptr;     // The result of the wait, if it is the same in all lanes.
+    std::map<int, Value*> even;  // Registers of which the stride is known: the first lane's.
   };
 
   static bool IsConstant(const Operand* operand) {
@@ -500,7 +556,14 @@ class KernelRegions {
       result = b_.CreateMaskedGather(VectorType(), addresses, llvm::Align(4));
     }
     StoreLanes(result, offsetof(Warp, result));
-    if (form.predicate != nullptr) StoreLanes(b_.CreateZExt(in_range, VectorType()), offsetof(Warp, predicate));
+    // Compilers ask for it whether they need it or not.
+    if (form.predicate != nullptr && IsRead(*form.predicate)) {
+      StoreLanes(b_.CreateZExt(in_range, VectorType()), offsetof(Warp, predicate));
+    }
+  }
+
+  bool IsRead(const Operand& operand) const {
+    return operand.kind == Operand::Kind::kRegister && is_read_[operand.variable];
   }
 
   Value* EmitVote(Mode mode) {
@@ -530,21 +593,69 @@ class KernelRegions {
     }
   }
 
-  // The registers that are the same in all lanes, from the first one's place.
-  void EmitUniform(Emitter& e, const Region& region, const std::vector<bool>& uniform, Value* first, Results* results) {
+  // Gives up where the values of a register that are thought to grow evenly from lane to lane do not, or would wrap:
+  // lanes that have gone different ways may come together in different turns of a loop.
+  void EmitCompare(llvm::Function* function, const Region& region, Lanes lanes) {
+    const uint32_t width = lanes == Lanes::kRows ? kRowLanes : kLanes;
+    Value* differ = nullptr;
+    const auto note = [&](Value* conditions) {
+      Value* const any = b_.CreateOrReduce(conditions);
+      differ = differ == nullptr ? any : b_.CreateOr(differ, any);
+    };
     for (int r : region.loaded) {
-      if (!uniform[r]) continue;
-      llvm::Type* const type = b_.getIntNTy(static_cast<unsigned>(SlotBytes(kernel_.variables[r]) * 8));
-      results->uniform[r] = b_.CreateLoad(type, WarpField(warp_, sizeof(Warp) + slots_[r]));
+      if (!strides_[r].has_value()) continue;
+      // In words that there are vectors of.
+      const uint64_t bytes = SlotBytes(kernel_.variables[r]);
+      const auto word = static_cast<unsigned>(std::min<uint64_t>(bytes, 8));
+      const auto words = static_cast<uint32_t>(bytes / word);
+      llvm::Type* const type = b_.getIntNTy(word * 8);
+      Value* const entries =
+          b_.CreateAlignedLoad(llvm::FixedVectorType::get(type, kLanes * words),
+                               WarpField(warp_, sizeof(Warp) + slots_[r]), llvm::Align(alignof(Warp)));
+      llvm::SmallVector<int> of_first, firsts;
+      llvm::SmallVector<llvm::Constant*> growth;
+      const int64_t stride = *strides_[r];
+      for (uint32_t i = 0; i < kLanes * words; ++i) {
+        const uint32_t lane = i / words, in_row = lane % width;
+        of_first.push_back(static_cast<int>((lane - in_row) * words + i % words));
+        growth.push_back(llvm::ConstantInt::getSigned(type, stride * in_row));
+        if (in_row == 0) firsts.push_back(static_cast<int>(i));
+      }
+      Value* expected = b_.CreateShuffleVector(entries, of_first);
+      if (stride != 0) {
+        Value* const first = b_.CreateShuffleVector(entries, firsts);
+        Value* const last = b_.CreateAdd(
+            first, llvm::ConstantVector::getSplat(llvm::ElementCount::getFixed(kLanes / width),
+                                                  llvm::ConstantInt::getSigned(type, stride * (width - 1))));
+        note(stride > 0 ? b_.CreateICmpSLT(last, first) : b_.CreateICmpSGT(last, first));
+        expected = b_.CreateAdd(expected, llvm::ConstantVector::get(growth));
+      }
+      note(b_.CreateICmpNE(entries, expected));
     }
-    e.thread.lane = b_.getInt32(0);
-    e.thread.linear = first;
-    for (int i = 0; i < 3; ++i) e.thread.thread[i] = LoadThread(i, b_.getInt32(0));
+    if (differ == nullptr) return;
+    llvm::BasicBlock* const differs = llvm::BasicBlock::Create(context(), "lanes_differ", function);
+    llvm::BasicBlock* const agree = llvm::BasicBlock::Create(context(), "lanes_agree", function);
+    b_.CreateCondBr(differ, differs, agree, llvm::MDBuilder(context()).createUnlikelyBranchWeights());
+    b_.SetInsertPoint(differs);
+    b_.CreateRet(b_.getInt32(kLanesDiffer));
+    b_.SetInsertPoint(agree);
+  }
+
+  // The registers whose values grow evenly, from the place of a row's first lane.
+  void EmitEven(Emitter& e, const Region& region, const LaneLoop& loop, Results* results) {
+    for (int r : region.loaded) {
+      if (!strides_[r].has_value()) continue;
+      const uint64_t bytes = SlotBytes(kernel_.variables[r]);
+      llvm::Type* const type = b_.getIntNTy(static_cast<unsigned>(bytes * 8));
+      Value* const entries = WarpField(warp_, sizeof(Warp) + slots_[r]);
+      results->even[r] = b_.CreateLoad(
+          type, loop.row_index == nullptr ? entries : b_.CreateInBoundsGEP(type, entries, loop.row_index));
+    }
     std::set<int> computed;
     for (int r : region.computed) {
-      if (!uniform[r]) continue;
+      if (strides_[r] != 0) continue;
       Recompute(e, r, computed);
-      results->uniform[r] = b_.CreateLoad(RegisterType(r), e.Storage(r));
+      results->even[r] = b_.CreateLoad(RegisterType(r), e.Storage(r));
     }
   }
 
@@ -553,13 +664,19 @@ class KernelRegions {
   // A lane comes out of a wait: its registers, and what it waited for.
   void Resume(Emitter& e, const Region& region, const WaitForm& form, const Results& results) {
     std::set<int> computed;
-    for (const auto& [r, value] : results.uniform) {
+    for (const auto& [r, first] : results.even) {
+      Value* value = first;
+      if (const int64_t stride = *strides_[r]; stride != 0) {
+        llvm::Type* const type = first->getType();
+        Value* const in_row = b_.CreateZExtOrTrunc(in_row_, type);
+        value = b_.CreateNSWAdd(first, b_.CreateNSWMul(in_row, llvm::ConstantInt::getSigned(type, stride)));
+      }
       b_.CreateStore(b_.CreateTrunc(value, RegisterType(r)), e.Storage(r));
       computed.insert(r);
     }
     for (int r : region.computed) Recompute(e, r, computed);
     for (int r : region.loaded) {
-      if (results.uniform.contains(r)) continue;
+      if (results.even.contains(r)) continue;
       Value* value = LoadEntry(e, sizeof(Warp) + slots_[r], SlotBytes(kernel_.variables[r]));
       b_.CreateStore(b_.CreateTrunc(value, RegisterType(r)), e.Storage(r));
     }
@@ -595,31 +712,23 @@ class KernelRegions {
     const Type b32{Kind::kBits, 32}, predicate{Kind::kPredicate, 1};
     if (form.a != nullptr) {
       Value* value = e.Bits(e.Read(*form.a, form.type));
-      StoreEntry(e, offsetof(Warp, a), sizeof(uint32_t), b_.CreateZExtOrTrunc(value, b_.getInt32Ty()));
+      LeaveOperand(e, offsetof(Warp, a), b_.CreateZExtOrTrunc(value, b_.getInt32Ty()));
       if (form.type.total_bits() == 64) {
-        StoreEntry(e, offsetof(Warp, a_high), sizeof(uint32_t),
-                   b_.CreateTrunc(b_.CreateLShr(value, 32), b_.getInt32Ty()));
+        LeaveOperand(e, offsetof(Warp, a_high), b_.CreateTrunc(b_.CreateLShr(value, 32), b_.getInt32Ty()));
       }
     }
     const bool is_barrier = form.kind == Wait::kBarrier || form.kind == Wait::kBarrierArrive;
     if (form.kind == Wait::kShuffle) {  // Constants are known to who reads them.
-      if (!IsConstant(form.b)) StoreEntry(e, offsetof(Warp, b), sizeof(uint32_t), e.Read(*form.b, b32));
-      if (!IsConstant(form.c)) StoreEntry(e, offsetof(Warp, c), sizeof(uint32_t), e.Read(*form.c, b32));
+      if (!IsConstant(form.b)) LeaveOperand(e, offsetof(Warp, b), e.Read(*form.b, b32));
+      if (!IsConstant(form.c)) LeaveOperand(e, offsetof(Warp, c), e.Read(*form.c, b32));
     } else if (form.b != nullptr || (is_barrier && form.a != nullptr)) {
-      StoreEntry(e, offsetof(Warp, b), sizeof(uint32_t), form.b == nullptr ? e.Int(32, 0) : e.Read(*form.b, b32));
+      LeaveOperand(e, offsetof(Warp, b), form.b == nullptr ? e.Int(32, 0) : e.Read(*form.b, b32));
     }
     if (is_barrier && form.c != nullptr) {
-      StoreEntry(e, offsetof(Warp, c), sizeof(uint32_t), b_.CreateZExt(e.Read(*form.c, predicate), b_.getInt32Ty()));
+      LeaveOperand(e, offsetof(Warp, c), b_.CreateZExt(e.Read(*form.c, predicate), b_.getInt32Ty()));
     }
-    if (form.mask != nullptr) StoreEntry(e, offsetof(Warp, mask), sizeof(uint32_t), e.Read(*form.mask, b32));
-    for (int r : live_[wait_at_[i] - 1]) {
-      if (slots_[r] == kNoSlot || !region.written[r]) continue;
-      const ptx::Variable& variable = kernel_.variables[r];
-      const uint64_t bytes = SlotBytes(variable);
-      Value* value =
-          b_.CreateZExt(b_.CreateLoad(RegisterType(r), e.Storage(r)), b_.getIntNTy(static_cast<unsigned>(bytes * 8)));
-      StoreEntry(e, sizeof(Warp) + slots_[r], bytes, value);
-    }
+    if (form.mask != nullptr) LeaveOperand(e, offsetof(Warp, mask), e.Read(*form.mask, b32));
+    Forget(e, region, live_[wait_at_[i] - 1]);
     if (next != nullptr) b_.CreateStore(b_.getInt32(static_cast<uint32_t>(wait_at_[i])), next);
     b_.CreateBr(latch);
     b_.SetInsertPoint(llvm::BasicBlock::Create(context(), "after", b_.GetInsertBlock()->getParent()));
@@ -640,28 +749,12 @@ class KernelRegions {
 
   // --- The tables
 
-  llvm::Constant* WaitConstant(size_t w, const Region& region, Wait kind, const WaitForm& form,
-                               llvm::Function* const (&functions)[3]) {
-    static_assert(sizeof(CpuWait) == 72 && offsetof(CpuWait, b) == 8 && offsetof(CpuWait, c) == 12 &&
-                  offsetof(CpuWait, full) == 16 && offsetof(CpuWait, rows) == 24 && offsetof(CpuWait, some) == 32 &&
-                  offsetof(CpuWait, uniform) == 40 && sizeof(CpuSlots) == 16 && offsetof(CpuSlots, slots) == 8);
+  llvm::Constant* WaitConstant(Wait kind, const WaitForm& form, llvm::Function* const (&functions)[3]) {
+    static_assert(sizeof(CpuWait) == 40 && offsetof(CpuWait, b) == 8 && offsetof(CpuWait, c) == 12 &&
+                  offsetof(CpuWait, full) == 16 && offsetof(CpuWait, rows) == 24 && offsetof(CpuWait, some) == 32);
     static_assert(offsetof(CpuWait, kind) == 0 && offsetof(CpuWait, mode) == 1 && offsetof(CpuWait, is_signed) == 2 &&
                   offsetof(CpuWait, is_whole) == 3 && offsetof(CpuWait, converged) == 4 &&
                   offsetof(CpuWait, is_wide) == 5 && offsetof(CpuWait, in_full) == 6);
-    static_assert(sizeof(CpuSlot) == 8 && offsetof(CpuSlot, bytes) == 4);
-    std::vector<llvm::Constant*> uniform;
-    for (Lanes lanes : {Lanes::kFull, Lanes::kRows}) {
-      std::vector<llvm::Constant*> words;
-      for (int r : region.loaded) {
-        if (!UniformFor(lanes)[r]) continue;
-        words.push_back(b_.getInt32(static_cast<uint32_t>(slots_[r])));
-        words.push_back(b_.getInt32(static_cast<uint32_t>(SlotBytes(kernel_.variables[r]))));
-      }
-      auto* const type = llvm::ArrayType::get(b_.getInt32Ty(), words.size());
-      uniform.push_back(b_.getInt64(words.size() / 2));
-      uniform.push_back(Constant(llvm::ConstantArray::get(type, words),
-                                 absl::StrCat(".uniform.", kLanesNames[static_cast<int>(lanes)], ".", w)));
-    }
     const auto function = [&](llvm::Function* f) -> llvm::Constant* {
       return f != nullptr ? static_cast<llvm::Constant*>(f) : llvm::ConstantPointerNull::get(b_.getPtrTy());
     };
@@ -674,8 +767,7 @@ class KernelRegions {
     return llvm::ConstantStruct::getAnon(
         context(), {byte(kind), byte(form.mode), byte(form.is_signed), byte(form.is_whole), byte(form.converged),
                     byte(form.type.total_bits() == 64), byte(IsDoneInFull(form)), byte(0), operand(form.b),
-                    operand(form.c), function(functions[0]), function(functions[1]), function(functions[2]), uniform[0],
-                    uniform[1], uniform[2], uniform[3]});
+                    operand(form.c), function(functions[0]), function(functions[1]), function(functions[2])});
   }
 
   llvm::GlobalVariable* Constant(llvm::Constant* value, const std::string& suffix) {
@@ -731,9 +823,9 @@ class KernelRegions {
   const CpuKernel& layout_;
   const std::string& name_;
   Recomputed recomputed_;
-  const std::vector<bool> uniform_;          // By register: whether all lanes of a row agree in it,
-  const std::vector<bool> uniform_in_rows_;  // and of several rows.
+  const std::vector<std::optional<int64_t>> strides_;  // By register: what it is thought to grow by from lane to lane.
   const bool has_rows_;
+  std::vector<bool> is_read_;        // By register.
   std::vector<size_t> points_;       // The instructions that wait; wait w is points_[w - 1].
   std::vector<bool> stops_of_full_;  // By instruction: whether a region ends there.
   std::vector<bool> stops_of_some_;
@@ -743,8 +835,10 @@ class KernelRegions {
   uint64_t slot_bytes_ = 0;
   std::vector<std::pair<size_t, uint64_t>> local_;  // Variables in a lane's local memory, and where.
   uint64_t local_bytes_ = 0;
-  Value* warp_ = nullptr;  // While a region is emitted.
-  Value* lane_ = nullptr;  // i64
+  Value* warp_ = nullptr;                   // While a region is emitted; the rest, too.
+  std::map<size_t, Value*> operands_left_;  // By their offset in the warp.
+  Value* lane_ = nullptr;                   // i64
+  Value* in_row_ = nullptr;                 // i32, the lane's number in its row.
 };
 
 }  // namespace

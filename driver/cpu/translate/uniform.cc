@@ -38,75 +38,163 @@ bool IsParameterLoad(const Function& kernel, const Instruction& instruction) {
          std::find(kernel.params.begin(), kernel.params.end(), base.variable) != kernel.params.end();
 }
 
-// What differs between the lanes of a warp.
-bool IsPerThread(const Function& kernel, const Operand& operand, bool rows) {
-  if (operand.kind == Operand::Kind::kSymbol) return operand.variable >= 0 && IsOfThread(kernel, operand.variable);
-  if (operand.kind != Operand::Kind::kSpecial) return false;
-  const std::string_view special = operand.name;
-  return (rows ? StartsWith(special, "%tid") : special == "%tid.x") || StartsWith(special, "%laneid") ||
-         StartsWith(special, "%lanemask");
+// How a value changes from lane to lane: not known yet, by a stride, or not evenly.
+struct Change {
+  enum class Kind : uint8_t { kUnknown, kEven, kUneven } kind = Kind::kUnknown;
+  int64_t stride = 0;
+
+  static Change Even(int64_t stride) { return {Kind::kEven, stride}; }
+  static Change Uneven() { return {Kind::kUneven}; }
+  bool is_unknown() const { return kind == Kind::kUnknown; }
+  bool is_uneven() const { return kind == Kind::kUneven; }
+  bool is_none() const { return kind == Kind::kEven && stride == 0; }
+  bool operator==(const Change&) const = default;
+};
+
+bool IsNumberOfThread(std::string_view special) { return special == "%tid.x" || special == "%laneid"; }
+
+// Whether the instruction computes integers from integers of 32 or 64 bits, without saturation.
+bool IsOfIntegers(const Instruction& instruction) {
+  constexpr std::string_view kTypes[] = {"u32", "s32", "b32", "u64", "s64", "b64"};
+  constexpr std::string_view kOthers[] = {"lo", "wide", "to", "global", "shared", "const", "local", "shared::cta"};
+  return std::all_of(instruction.modifiers.begin(), instruction.modifiers.end(), [&](std::string_view modifier) {
+    return std::find(std::begin(kTypes), std::end(kTypes), modifier) != std::end(kTypes) ||
+           std::find(std::begin(kOthers), std::end(kOthers), modifier) != std::end(kOthers);
+  });
 }
 
 class Analysis {
  public:
-  Analysis(const Function& kernel, bool rows) : kernel_(kernel), rows_(rows), split_(SplitIntoBlocks(kernel, {})) {}
+  explicit Analysis(const Function& kernel) : kernel_(kernel), split_(SplitIntoBlocks(kernel, {})) {}
 
-  std::vector<bool> Run() {
+  std::vector<std::optional<int64_t>> Run() {
     const size_t registers = kernel_.variables.size();
-    if (split_.blocks.size() > kMostBlocks) return std::vector<bool>(registers);
+    if (split_.blocks.size() > kMostBlocks) return std::vector<std::optional<int64_t>>(registers);
     FindPostDominators();
-    differs_.resize(registers);
+    live_into_ = LiveInto(kernel_, split_);
+    changes_.resize(registers);
     definitions_.resize(registers);
     for (const Instruction& instruction : kernel_.body) {
       effects_.push_back(EffectsOf(instruction));
+      Instruction unguarded = instruction;
+      unguarded.guard = -1;
+      is_pure_.push_back(IsPure(kernel_, unguarded));
       for (int r : effects_.back().writes) {
         ++definitions_[r];
         if (instruction.opcode == "mov" && instruction.operands.size() == 2 && instruction.operands[1].name == "%tid.x")
           place_.insert(r);
       }
     }
-    for (size_t i = 0; i < kernel_.body.size(); ++i) {
-      const Instruction& instruction = kernel_.body[i];
-      const Effects& effects = effects_[i];
-      const auto is_per_thread = [&](const Operand& part) { return IsPerThread(kernel_, part, rows_); };
-      const bool per_thread = std::any_of(instruction.operands.begin(), instruction.operands.end(),
-                                          [&](const Operand& operand) { return AnyPart(operand, is_per_thread); });
-      Instruction unguarded = instruction;
-      unguarded.guard = -1;
-      const bool same = !per_thread && IsPure(kernel_, unguarded);
-      for (int r : effects.writes) {
-        if (!same) differs_[r] = true;
-      }
-    }
     std::vector<bool> seen(kernel_.body.size());  // Branches whose influence has been noted.
     for (bool changed = true; changed;) {
       changed = false;
       for (size_t i = 0; i < kernel_.body.size(); ++i) {
-        const Effects& effects = effects_[i];
-        if (std::none_of(effects.reads.begin(), effects.reads.end(), [&](int r) { return differs_[r]; })) continue;
-        if (IsOfWarp(kernel_.body[i])) continue;
-        for (int r : effects.writes) changed |= Mark(r);
+        if (!effects_[i].writes.empty()) {
+          const Change change = ChangeOfResult(i);
+          for (int r : effects_[i].writes) changed |= Note(r, change);
+        }
         const std::string_view opcode = kernel_.body[i].opcode;
         if (seen[i] || (opcode != "bra" && opcode != "brx")) continue;
-        seen[i] = true;
-        changed |= MarkInfluenced(split_.block_of[i]);
+        if (std::all_of(effects_[i].reads.begin(), effects_[i].reads.end(),
+                        [&](int r) { return changes_[r].is_unknown() || changes_[r].is_none(); })) {
+          continue;
+        }
+        changed = seen[i] = true;
+        MarkInfluenced(split_.block_of[i]);
       }
     }
-    std::vector<bool> uniform(registers);
-    for (size_t r = 0; r < registers; ++r) uniform[r] = definitions_[r] != 0 && !differs_[r];
-    return uniform;
+    std::vector<std::optional<int64_t>> strides(registers);
+    for (size_t r = 0; r < registers; ++r) {
+      if (changes_[r].kind == Change::Kind::kEven) strides[r] = changes_[r].stride;
+    }
+    return strides;
   }
 
  private:
-  bool Mark(int r) {
-    const bool is_new = !differs_[r];
-    differs_[r] = true;
-    return is_new;
+  // One more value that a register may get. Whether that is news.
+  bool Note(int r, const Change& change) {
+    Change& known = changes_[r];
+    if (change.is_unknown() || known.is_uneven() || known == change) return false;
+    known = known.is_unknown() ? change : Change::Uneven();
+    return true;
+  }
+
+  Change ChangeOf(const Operand& operand) const {
+    switch (operand.kind) {
+      case Operand::Kind::kRegister:
+        return changes_[operand.variable];
+      case Operand::Kind::kSpecial:
+        if (IsNumberOfThread(operand.name)) return Change::Even(1);
+        return StartsWith(operand.name, "%lanemask") ? Change::Uneven() : Change::Even(0);
+      case Operand::Kind::kSymbol:
+        return operand.variable >= 0 && IsOfThread(kernel_, operand.variable) ? Change::Uneven() : Change::Even(0);
+      default: {  // The same if all parts are.
+        Change all = Change::Even(0);
+        for (const Operand& part : operand.elements) {
+          const Change change = ChangeOf(part);
+          if (change.is_unknown()) return change;
+          if (!change.is_none()) all = Change::Uneven();
+        }
+        return all;
+      }
+    }
+  }
+
+  Change ChangeOfResult(size_t i) const {
+    const Instruction& instruction = kernel_.body[i];
+    if (!is_pure_[i]) return Change::Uneven();
+    if (IsOfWarp(instruction)) return Change::Even(0);
+    const std::vector<Operand>& operands = instruction.operands;
+    bool none = true;
+    if (instruction.guard >= 0) {
+      if (changes_[instruction.guard].is_unknown()) return {};
+      if (!changes_[instruction.guard].is_none()) return Change::Uneven();
+    }
+    Change of[4];
+    if (operands.size() > std::size(of)) return Change::Uneven();
+    for (size_t k = 1; k < operands.size(); ++k) {
+      of[k] = ChangeOf(operands[k]);
+      if (of[k].is_unknown()) return {};
+      none &= of[k].is_none();
+    }
+    if (none) return Change::Even(0);
+    for (size_t k = 1; k < operands.size(); ++k) {
+      if (of[k].is_uneven()) return Change::Uneven();
+    }
+    return IsOfIntegers(instruction) ? ChangeOfSum(instruction, of) : Change::Uneven();
+  }
+
+  // Of an integer operation whose operands all change evenly.
+  static Change ChangeOfSum(const Instruction& instruction, const Change (&of)[4]) {
+    const std::string_view opcode = instruction.opcode;
+    const std::vector<Operand>& operands = instruction.operands;
+    const auto is_number = [&](size_t k) { return operands[k].kind == Operand::Kind::kInteger; };
+    const auto is = [&](std::string_view name, size_t count) { return opcode == name && operands.size() == count; };
+    // Strides are those of elements: what does not fit here is none.
+    const auto product = [&](size_t k, size_t number, bool shift) {
+      const uint64_t bits = operands[number].bits;
+      const auto factor = static_cast<int64_t>(bits);
+      constexpr int64_t kMost = int64_t{1} << 24;
+      if (shift ? bits > 24 : factor > kMost || factor < -kMost) return Change::Uneven();
+      const int64_t stride = of[k].stride * (shift ? int64_t{1} << bits : factor);
+      return stride > kMost || stride < -kMost ? Change::Uneven() : Change::Even(stride);
+    };
+    if (is("mov", 2) || is("cvt", 2) || is("cvta", 2)) return of[1];
+    if (is("add", 3)) return Change::Even(of[1].stride + of[2].stride);
+    if (is("sub", 3)) return Change::Even(of[1].stride - of[2].stride);
+    if (is("shl", 3) && is_number(2)) return product(1, 2, true);
+    if (!is("mul", 3) && !is("mad", 4)) return Change::Uneven();
+    Change result = is_number(2)                         ? product(1, 2, false)
+                    : is_number(1)                       ? product(2, 1, false)
+                    : of[1].is_none() && of[2].is_none() ? Change::Even(0)
+                                                         : Change::Uneven();
+    if (opcode == "mad" && !result.is_uneven()) result.stride += of[3].stride;
+    return result;
   }
 
   // %tid.x by 32 or a higher power of two, or rounded down to one: the first of the 32 is at a multiple of it.
   bool IsOfWarp(const Instruction& instruction) const {
-    if (rows_ || instruction.guard >= 0 || instruction.operands.size() != 3) return false;
+    if (instruction.guard >= 0 || instruction.operands.size() != 3) return false;
     const Operand& of = instruction.operands[1];
     const Operand& by = instruction.operands[2];
     if (of.kind != Operand::Kind::kRegister || by.kind != Operand::Kind::kInteger) return false;
@@ -184,39 +272,40 @@ class Analysis {
   }
 
   // Threads take different ways behind `branch`: what is written there, in more than one place, is different for them
-  // until they meet again. Those that go to their end do not meet anybody.
-  bool MarkInfluenced(size_t branch) {
+  // when they meet again. Those that go to their end do not meet anybody.
+  void MarkInfluenced(size_t branch) {
     std::vector<size_t> work;
     for (size_t next : split_.blocks[branch].successors) {
       if (!IsEnd(next)) work.push_back(next);
     }
-    if (work.size() < 2) return false;
     const size_t meet = post_dominator_[branch];
+    if (work.size() < 2 || meet == split_.blocks.size()) return;
     std::vector<bool> seen(split_.blocks.size());
-    bool changed = false;
+    std::set<int> written;
     while (!work.empty()) {
       const size_t block = work.back();
       work.pop_back();
       if (block == meet || block == split_.blocks.size() || seen[block]) continue;
       seen[block] = true;
       for (size_t i = split_.blocks[block].begin; i < split_.blocks[block].end; ++i) {
-        for (int r : effects_[i].writes) {
-          if (definitions_[r] > 1) changed |= Mark(r);
-        }
+        written.insert(effects_[i].writes.begin(), effects_[i].writes.end());
       }
       work.insert(work.end(), split_.blocks[block].successors.begin(), split_.blocks[block].successors.end());
     }
-    return changed;
+    for (int r : live_into_[meet]) {
+      if (definitions_[r] > 1 && written.contains(r)) changes_[r] = Change::Uneven();
+    }
   }
 
   const Function& kernel_;
-  const bool rows_;
   const FlowBlocks split_;
   std::vector<Effects> effects_;
-  std::vector<bool> differs_;     // By register.
+  std::vector<bool> is_pure_;     // By instruction, whatever its guard.
+  std::vector<Change> changes_;   // By register.
   std::set<int> place_;           // Registers that get %tid.x.
   std::vector<int> definitions_;  // Instructions that write it.
   std::vector<size_t> post_dominator_;
+  std::vector<std::vector<int>> live_into_;  // By block.
 };
 
 }  // namespace
@@ -255,6 +344,12 @@ bool UsesRows(const Function& kernel) {
   return false;
 }
 
-std::vector<bool> UniformRegisters(const Function& kernel, bool rows) { return Analysis(kernel, rows).Run(); }
+std::vector<std::optional<int64_t>> LaneStrides(const Function& kernel) { return Analysis(kernel).Run(); }
+
+std::vector<bool> UniformRegisters(const Function& kernel) {
+  std::vector<bool> uniform;
+  for (const std::optional<int64_t>& stride : LaneStrides(kernel)) uniform.push_back(stride == 0);
+  return uniform;
+}
 
 }  // namespace slipway::cpu

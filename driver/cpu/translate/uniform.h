@@ -1,7 +1,9 @@
-// Which registers hold the same value for all threads of a warp that stay together.
+// How the values of registers change from lane to lane of a warp that stays together.
 #ifndef SLIPWAY_DRIVER_CPU_TRANSLATE_UNIFORM_H_
 #define SLIPWAY_DRIVER_CPU_TRANSLATE_UNIFORM_H_
 
+#include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "driver/cpu/ptx/module.h"
@@ -18,11 +20,14 @@ bool IsPure(const ptx::Function& kernel, const ptx::Instruction& instruction);
 // Whether a kernel asks for a thread's y or z.
 bool UsesRows(const ptx::Function& kernel);
 
-// For each register of a kernel, whether lanes of a warp that go the same ways have the same value in it: loop
-// counters, strides and sizes, as a rule. The warp's threads are one row, or (`rows`) several. It is a guess, because
-// lanes that part in a loop may meet again in different turns of it: whoever counts on it compares the lanes' values
-// first.
-std::vector<bool> UniformRegisters(const ptx::Function& kernel, bool rows);
+// For each register of a kernel, by how much its value grows from lane to lane, where the lanes' threads lie next to
+// each other in x and go the same ways: 0 for loop counters, sizes and strides, the size of an element for the address
+// of a thread's own; null for all that is not known to grow evenly. It is a guess, because lanes that part in a loop
+// may meet again in different turns of it: whoever counts on it compares the lanes' values first.
+std::vector<std::optional<int64_t>> LaneStrides(const ptx::Function& kernel);
+
+// Whether the stride is 0, by register.
+std::vector<bool> UniformRegisters(const ptx::Function& kernel);
 
 }  // namespace slipway::cpu
 

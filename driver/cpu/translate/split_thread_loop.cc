@@ -1,0 +1,381 @@
+#include "driver/cpu/translate/split_thread_loop.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "driver/cpu/translate/thread_loop.h"
+#include "llvm/Analysis/LoopInfo.h"
+#include "llvm/Analysis/ValueTracking.h"
+#include "llvm/IR/Dominators.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/Instructions.h"
+#include "llvm/Transforms/Utils/Cloning.h"
+#include "llvm/Transforms/Utils/LoopUtils.h"
+
+namespace slipway::cpu {
+namespace {
+
+using llvm::BasicBlock;
+using llvm::BranchInst;
+using llvm::CmpInst;
+using llvm::Instruction;
+using llvm::Value;
+
+// There are two versions of a body for each branch. Each is compiled for itself, which takes about half a millisecond
+// an instruction.
+constexpr size_t kMostBranches = 2;
+constexpr size_t kMostInstructions = 250;  // Of all versions.
+// Of the sums and conditions that a branch depends on.
+constexpr int kMostDepth = 12;
+
+// A number that grows (slope 1) or falls (-1) from thread to thread.
+struct Slope {
+  Value* value = nullptr;
+  int slope = 0;
+  bool is_signed = false;  // How it is compared or widened: past the last number of this kind it wraps.
+};
+
+// `number <predicate> limit`; the limit is the same for all threads.
+struct Comparison {
+  Slope number;
+  CmpInst::Predicate predicate = CmpInst::BAD_ICMP_PREDICATE;
+  Value* limit = nullptr;
+};
+
+struct Candidate {
+  llvm::Loop* loop = nullptr;
+  ThreadLoop threads;
+  std::vector<BasicBlock*> blocks;
+  BasicBlock* preheader = nullptr;
+  BasicBlock* header = nullptr;
+  BasicBlock* latch = nullptr;
+  BasicBlock* exit = nullptr;
+  std::vector<BranchInst*> branches;
+  std::vector<Comparison> comparisons;  // That they depend on.
+  std::vector<Slope> widenings;         // Numbers that the comparisons use widened.
+};
+
+// The slope of an integer, if it is 1, 0 or -1.
+std::optional<int> SlopeOf(Value* value, Candidate* found, int depth = 0) {
+  if (value == found->threads.index) return 1;
+  if (found->loop->isLoopInvariant(value)) return 0;
+  auto* const instruction = llvm::dyn_cast<Instruction>(value);
+  if (instruction == nullptr || depth == kMostDepth || !value->getType()->isIntegerTy() ||
+      value->getType()->getIntegerBitWidth() < 16 || value->getType()->getIntegerBitWidth() > 64) {
+    return std::nullopt;
+  }
+  const auto of_operand = [&](unsigned i) { return SlopeOf(instruction->getOperand(i), found, depth + 1); };
+  switch (instruction->getOpcode()) {
+    case Instruction::Trunc:
+      return of_operand(0);  // What is compared wraps in its own type, and it is below 1024 that threads are counted.
+    case Instruction::ZExt:
+    case Instruction::SExt: {
+      const std::optional<int> slope = of_operand(0);
+      const bool is_signed = instruction->getOpcode() == Instruction::SExt;
+      if (slope.value_or(0) != 0) found->widenings.push_back({instruction->getOperand(0), *slope, is_signed});
+      return slope;
+    }
+    case Instruction::Add:
+    case Instruction::Sub: {
+      const std::optional<int> left = of_operand(0), right = of_operand(1);
+      if (!left.has_value() || !right.has_value()) return std::nullopt;
+      const int sum = instruction->getOpcode() == Instruction::Add ? *left + *right : *left - *right;
+      return sum >= -1 && sum <= 1 ? std::optional(sum) : std::nullopt;
+    }
+    default:
+      return std::nullopt;
+  }
+}
+
+// Whether a condition is made of comparisons alone that come out the same for ranges of threads; notes them.
+bool MatchCondition(Value* condition, Candidate* found, int depth = 0) {
+  if (found->loop->isLoopInvariant(condition)) return true;
+  if (depth == kMostDepth) return false;
+  if (auto* const test = llvm::dyn_cast<llvm::ICmpInst>(condition)) {
+    Comparison comparison{{test->getOperand(0)}, test->getPredicate(), test->getOperand(1)};
+    if (found->loop->isLoopInvariant(comparison.number.value)) {
+      std::swap(comparison.number.value, comparison.limit);
+      comparison.predicate = CmpInst::getSwappedPredicate(comparison.predicate);
+    }
+    if (!found->loop->isLoopInvariant(comparison.limit)) return false;
+    const std::optional<int> slope = SlopeOf(comparison.number.value, found);
+    if (!slope.has_value()) return false;
+    comparison.number.slope = *slope;
+    comparison.number.is_signed = CmpInst::isSigned(comparison.predicate);
+    if (*slope != 0) found->comparisons.push_back(comparison);
+    return true;
+  }
+  auto* const operation = llvm::dyn_cast<Instruction>(condition);
+  if (operation == nullptr) return false;
+  switch (operation->getOpcode()) {
+    case Instruction::And:
+    case Instruction::Or:
+    case Instruction::Xor:
+    case Instruction::Select:
+    case Instruction::Freeze:
+      for (Value* operand : operation->operands()) {
+        if (!operand->getType()->isIntegerTy(1) || !MatchCondition(operand, found, depth + 1)) return false;
+      }
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool HasEffects(const BasicBlock& block) {
+  for (const Instruction& instruction : block) {
+    if (instruction.mayHaveSideEffects()) return true;
+  }
+  return false;
+}
+
+// Whether one way of a branch, and not the other, has something that would have to be masked.
+bool GuardsEffects(const BranchInst& branch, const Candidate& loop, const llvm::DominatorTree& dominators) {
+  for (const BasicBlock* way : branch.successors()) {
+    const llvm::BasicBlockEdge edge(branch.getParent(), way);
+    if (!edge.isSingleEdge()) continue;
+    for (const BasicBlock* block : loop.blocks) {
+      if (dominators.dominates(edge, block) && HasEffects(*block)) return true;
+    }
+  }
+  return false;
+}
+
+std::optional<Candidate> Match(llvm::Loop& loop, const llvm::DominatorTree& dominators) {
+  llvm::MDNode* const id = loop.getLoopID();
+  if (id == nullptr || llvm::findOptionMDForLoopID(id, kThreadLoopMark) == nullptr) return std::nullopt;
+  const std::optional<ThreadLoop> threads = MatchThreadLoop(loop);
+  if (!threads.has_value()) return std::nullopt;
+  Candidate found{&loop,
+                  *threads,
+                  {loop.block_begin(), loop.block_end()},
+                  loop.getLoopPreheader(),
+                  loop.getHeader(),
+                  loop.getLoopLatch(),
+                  loop.getUniqueExitBlock()};
+  size_t instructions = 0;
+  for (BasicBlock* block : found.blocks) {
+    instructions += block->size();
+    for (Instruction& instruction : *block) {
+      for (const llvm::User* user : instruction.users()) {
+        if (!loop.contains(llvm::cast<Instruction>(user))) return std::nullopt;
+      }
+    }
+  }
+  for (BasicBlock* block : found.blocks) {
+    auto* const branch = llvm::dyn_cast<BranchInst>(block->getTerminator());
+    if (branch == nullptr || branch->isUnconditional() || block == found.latch) continue;
+    if (loop.isLoopInvariant(branch->getCondition())) continue;
+    if (instructions << (found.branches.size() + 1) > kMostInstructions || found.branches.size() == kMostBranches)
+      break;
+    const size_t comparisons = found.comparisons.size(), widenings = found.widenings.size();
+    if (GuardsEffects(*branch, found, dominators) && MatchCondition(branch->getCondition(), &found)) {
+      found.branches.push_back(branch);
+    } else {
+      found.comparisons.resize(comparisons);
+      found.widenings.resize(widenings);
+    }
+  }
+  return found.branches.empty() ? std::nullopt : std::optional(found);
+}
+
+class Splitter {
+ public:
+  explicit Splitter(const Candidate& candidate)
+      : loop_(candidate), b_(candidate.header->getContext()), type_(candidate.threads.index->getType()) {}
+
+  void Run() {
+    llvm::Function* const function = loop_.header->getParent();
+    BasicBlock* const range = BasicBlock::Create(b_.getContext(), "range", function, loop_.header);
+    BasicBlock* const done = BasicBlock::Create(b_.getContext(), "range_done", function, loop_.exit);
+    loop_.preheader->getTerminator()->replaceSuccessorWith(loop_.header, range);
+    b_.SetInsertPoint(range);
+    from_ = b_.CreatePHI(type_, 2, "from");
+    Value* const bound = loop_.threads.bound;
+    Value* const count = Count(bound);
+    Value* const to = b_.CreateAdd(from_, count, "to", true, true);
+    from_->addIncoming(llvm::ConstantInt::get(type_, 0), loop_.preheader);
+    from_->addIncoming(to, done);
+
+    // Which version: a number with a bit for each branch.
+    Value* version = b_.getInt32(0);
+    for (size_t i = 0; i < loop_.branches.size(); ++i) {
+      Value* const taken = b_.CreateFreeze(AtFirst(loop_.branches[i]->getCondition()));
+      version = b_.CreateOr(version, b_.CreateShl(b_.CreateZExt(taken, b_.getInt32Ty()), i));
+    }
+    llvm::SwitchInst* const way = b_.CreateSwitch(version, done, 1U << loop_.branches.size());
+    for (uint32_t v = 0; v < 1U << loop_.branches.size(); ++v) {
+      if (HasEffect(v)) way->addCase(b_.getInt32(v), Version(v, range, done, count));
+    }
+    b_.SetInsertPoint(done);
+    b_.CreateCondBr(b_.CreateICmpULT(to, bound), range, loop_.exit);
+    for (BasicBlock* block : loop_.blocks) block->dropAllReferences();
+    for (BasicBlock* block : loop_.blocks) block->eraseFromParent();
+  }
+
+ private:
+  // What the first thread of the range computes.
+  Value* AtFirst(Value* value) {
+    if (value == loop_.threads.index) return from_;
+    auto* const instruction = llvm::dyn_cast<Instruction>(value);
+    if (instruction == nullptr || !loop_.loop->contains(instruction)) return value;
+    Value*& first = first_[value];
+    if (first != nullptr) return first;
+    Instruction* const copy = instruction->clone();
+    copy->dropPoisonGeneratingAnnotations();  // It holds for threads that come to the branch.
+    for (llvm::Use& operand : copy->operands()) operand.set(AtFirst(operand.get()));
+    return first_[value] = b_.Insert(copy);
+  }
+
+  static bool CannotWrap(const Slope& number) {
+    auto* const sum = llvm::dyn_cast<llvm::OverflowingBinaryOperator>(number.value);
+    return sum != nullptr && (number.is_signed ? sum->hasNoSignedWrap() : sum->hasNoUnsignedWrap());
+  }
+
+  // (distance + more) as i64, or the largest number.
+  Value* Distance(Value* distance, uint64_t more) {
+    Value* const wide = b_.CreateZExt(distance, b_.getInt64Ty());
+    return b_.CreateBinaryIntrinsic(llvm::Intrinsic::uadd_sat, wide, b_.getInt64(more));
+  }
+
+  // After how many threads a number wraps.
+  Value* UntilWrap(const Slope& number) {
+    Value* const first = AtFirst(number.value);
+    const unsigned bits = first->getType()->getIntegerBitWidth();
+    const bool grows = number.slope > 0;
+    const llvm::APInt end = number.is_signed
+                                ? (grows ? llvm::APInt::getSignedMaxValue(bits) : llvm::APInt::getSignedMinValue(bits))
+                                : (grows ? llvm::APInt::getMaxValue(bits) : llvm::APInt::getMinValue(bits));
+    Value* const last = b_.getInt(end);
+    return Distance(grows ? b_.CreateSub(last, first) : b_.CreateSub(first, last), 1);
+  }
+
+  // After how many threads a comparison comes out differently, if its number does not wrap.
+  Value* UntilChange(const Comparison& comparison) {
+    Value* const first = AtFirst(comparison.number.value);
+    Value* const limit = comparison.limit;
+    const bool grows = comparison.number.slope > 0;
+    Value* const distance = grows ? b_.CreateSub(limit, first) : b_.CreateSub(first, limit);
+    const CmpInst::Predicate predicate = comparison.predicate;
+    if (CmpInst::isEquality(predicate)) {  // Also from the limit to the number after it.
+      return b_.CreateBinaryIntrinsic(llvm::Intrinsic::umax, Distance(distance, 0), b_.getInt64(1));
+    }
+    // Whether the limit itself is on the side that the number comes from.
+    const bool is_less = llvm::ICmpInst::isLT(predicate) || llvm::ICmpInst::isGE(predicate);
+    const bool before = grows != is_less;
+    const CmpInst::Predicate less = comparison.number.is_signed ? CmpInst::ICMP_SLT : CmpInst::ICMP_ULT;
+    const CmpInst::Predicate on_this_side = grows ? less : CmpInst::getSwappedPredicate(less);
+    Value* const comes =
+        b_.CreateICmp(before ? CmpInst::getNonStrictPredicate(on_this_side) : on_this_side, first, limit);
+    return b_.CreateSelect(comes, Distance(distance, before ? 1 : 0), b_.getInt64(UINT64_MAX));
+  }
+
+  // The threads of a range, at least one.
+  Value* Count(Value* bound) {
+    Value* count = b_.CreateZExt(b_.CreateSub(bound, from_), b_.getInt64Ty());
+    const auto until = [&](Value* threads) {
+      // What a branch that no thread comes to compares may be undefined.
+      count = b_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, count, b_.CreateFreeze(threads));
+    };
+    for (const Comparison& comparison : loop_.comparisons) {
+      until(UntilChange(comparison));
+      if (!CmpInst::isEquality(comparison.predicate) && !CannotWrap(comparison.number)) {
+        until(UntilWrap(comparison.number));
+      }
+    }
+    for (const Slope& number : loop_.widenings) {
+      if (!CannotWrap(number)) until(UntilWrap(number));
+    }
+    count = b_.CreateBinaryIntrinsic(llvm::Intrinsic::umax, count, b_.getInt64(1));
+    return b_.CreateZExtOrTrunc(count, type_);
+  }
+
+  bool Taken(uint32_t version, size_t branch) const { return (version >> branch & 1) != 0; }
+
+  // Whether a thread does anything in a version.
+  bool HasEffect(uint32_t version) const {
+    std::set<BasicBlock*> seen;
+    std::vector<BasicBlock*> work = {loop_.header};
+    while (!work.empty()) {
+      BasicBlock* const block = work.back();
+      work.pop_back();
+      if (block == loop_.exit || !seen.insert(block).second) continue;
+      if (HasEffects(*block)) return true;
+      const auto found = std::find(loop_.branches.begin(), loop_.branches.end(), block->getTerminator());
+      if (found == loop_.branches.end()) {
+        work.insert(work.end(), llvm::succ_begin(block), llvm::succ_end(block));
+      } else {
+        const auto branch = static_cast<size_t>(found - loop_.branches.begin());
+        work.push_back((*found)->getSuccessor(Taken(version, branch) ? 0 : 1));
+      }
+    }
+    return false;
+  }
+
+  // A copy of the loop for a range of `count` threads. Gives its header.
+  BasicBlock* Version(uint32_t version, BasicBlock* range, BasicBlock* done, Value* count) {
+    llvm::ValueToValueMapTy map;
+    llvm::SmallVector<BasicBlock*, 8> copies;
+    for (BasicBlock* block : loop_.blocks) {
+      BasicBlock* const copy = llvm::CloneBasicBlock(block, map, "", range->getParent());
+      copy->moveBefore(done);
+      map[block] = copy;
+      copies.push_back(copy);
+    }
+    llvm::remapInstructionsInBlocks(copies, map);
+    for (size_t i = 0; i < loop_.branches.size(); ++i) {
+      llvm::cast<BranchInst>(map[loop_.branches[i]])->setCondition(b_.getInt1(Taken(version, i)));
+    }
+    auto* const index = llvm::cast<llvm::PHINode>(map[loop_.threads.index]);
+    auto* const exit_test = llvm::cast<llvm::ICmpInst>(map[loop_.threads.exit_test]);
+    auto* const latch = llvm::cast<BasicBlock>(map[loop_.latch]);
+    auto* const header = llvm::cast<BasicBlock>(map[loop_.header]);
+    auto* const next = llvm::cast<Instruction>(exit_test->getOperand(0));
+    // The copy counts from 0, too; everything else sees the thread's own number.
+    llvm::IRBuilder<> b(header, header->getFirstInsertionPt());
+    Value* const thread = b.CreateAdd(index, from_, "", true, true);
+    index->replaceUsesWithIf(thread, [&](llvm::Use& use) { return use.getUser() != next && use.getUser() != thread; });
+    b.SetInsertPoint(next->getNextNode());
+    Value* const next_thread = b.CreateAdd(next, from_, "", true, true);
+    next->replaceUsesWithIf(next_thread, [&](llvm::Use& use) {
+      return use.getUser() != index && use.getUser() != exit_test && use.getUser() != next_thread;
+    });
+    index->replaceIncomingBlockWith(loop_.preheader, range);
+    exit_test->setOperand(1, count);
+    latch->getTerminator()->replaceSuccessorWith(loop_.exit, done);
+    llvm::cast<BranchInst>(latch->getTerminator())->setMetadata(llvm::LLVMContext::MD_loop, CopyOfLoopId());
+    return header;
+  }
+
+  llvm::MDNode* CopyOfLoopId() {
+    llvm::SmallVector<llvm::Metadata*, 4> parts(id_->op_begin(), id_->op_end());
+    llvm::MDNode* const copy = llvm::MDNode::getDistinct(b_.getContext(), parts);
+    copy->replaceOperandWith(0, copy);
+    return copy;
+  }
+
+  const Candidate& loop_;
+  llvm::IRBuilder<> b_;
+  llvm::Type* const type_;  // Of the loop's index.
+  llvm::MDNode* const id_ = loop_.loop->getLoopID();
+  llvm::PHINode* from_ = nullptr;
+  std::map<Value*, Value*> first_;
+};
+
+}  // namespace
+
+llvm::PreservedAnalyses SplitThreadLoopPass::run(llvm::Function& function, llvm::FunctionAnalysisManager& analyses) {
+  auto& loops = analyses.getResult<llvm::LoopAnalysis>(function);
+  auto& dominators = analyses.getResult<llvm::DominatorTreeAnalysis>(function);
+  std::vector<Candidate> candidates;
+  for (llvm::Loop* loop : loops.getLoopsInPreorder()) {
+    if (std::optional<Candidate> found = Match(*loop, dominators)) candidates.push_back(*std::move(found));
+  }
+  for (const Candidate& candidate : candidates) Splitter(candidate).Run();
+  return candidates.empty() ? llvm::PreservedAnalyses::all() : llvm::PreservedAnalyses::none();
+}
+
+}  // namespace slipway::cpu

@@ -1,0 +1,29 @@
+// Branches in the body of a loop over threads that only the first, the last or some threads in between take.
+#ifndef SLIPWAY_DRIVER_CPU_TRANSLATE_SPLIT_THREAD_LOOP_H_
+#define SLIPWAY_DRIVER_CPU_TRANSLATE_SPLIT_THREAD_LOOP_H_
+
+#include "llvm/IR/PassManager.h"
+
+namespace slipway::cpu {
+
+// A store that a branch guards becomes a masked one when the loop is vectorised, which costs several times as much, or
+// many times, as on AMD's processors. But where the branch compares numbers that grow or fall by one from thread to
+// thread, it goes the same way for a whole range of threads, most often for all of them: 0 < x && x < width - 1, t <
+// half, i + stride < n. So this pass runs the loop range by range, in a version for each outcome that has no branch
+// left:
+//
+//   for (t = 0; t != threads; ++t) if (0 < x + t && x + t < last) body(t);
+//   for (from = 0; from != threads; from = to) {
+//     to = the first thread after `from` for which a comparison comes out differently, or `threads`;
+//     if (0 < x + from && x + from < last) for (t = from; t != to; ++t) body(t);
+//   }
+//
+// Numbers that wrap begin a new range. Needs loops in rotated form, and leaves them in it.
+class SplitThreadLoopPass : public llvm::PassInfoMixin<SplitThreadLoopPass> {
+ public:
+  llvm::PreservedAnalyses run(llvm::Function& function, llvm::FunctionAnalysisManager& analyses);
+};
+
+}  // namespace slipway::cpu
+
+#endif  // SLIPWAY_DRIVER_CPU_TRANSLATE_SPLIT_THREAD_LOOP_H_
