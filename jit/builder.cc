@@ -12,7 +12,9 @@ namespace {
 
 constexpr ValueId kConstantTag = ValueId{1} << 31;
 
-const char* KindCall(ParamKind kind) { return kind == ParamKind::kArray ? "an array" : "a scalar"; }
+const char* KindCall(ParamKind kind) {
+  return kind == ParamKind::kArray ? "an array" : kind == ParamKind::kStruct ? "a struct" : "a scalar";
+}
 
 // What a user's kernel may be called: the name of a PTX entry that every assembler takes.
 bool IsIdentifier(std::string_view name) {
@@ -58,6 +60,29 @@ ParamId Builder::AddScalar(std::string name, DType dtype) {
   if (dtype == DType::kVoid) Fail(absl::InvalidArgumentError(absl::StrCat("scalar '", name, "' has no type")));
   kernel_.params.push_back({.name = std::move(name), .kind = ParamKind::kScalar, .dtype = dtype});
   return static_cast<ParamId>(kernel_.params.size() - 1);
+}
+
+ParamId Builder::AddStruct(std::string name, uint32_t size, uint32_t align) {
+  if (size == 0 || align == 0 || (align & (align - 1)) != 0 || size % align != 0) {
+    Fail(absl::InvalidArgumentError(absl::StrFormat(
+        "struct '%s' has size %u and alignment %u; give sizeof and alignof of a C++ type", name, size, align)));
+  }
+  ParamSpec spec = {.name = std::move(name), .kind = ParamKind::kStruct};
+  spec.struct_size = size;
+  spec.struct_align = align;
+  kernel_.params.push_back(std::move(spec));
+  return static_cast<ParamId>(kernel_.params.size() - 1);
+}
+
+void Builder::SetBounds(const LaunchBounds& bounds) {
+  if (bounds.max_threads > 1024 || (bounds.min_blocks != 0 && bounds.max_threads == 0) || bounds.min_blocks > 32 ||
+      bounds.max_registers > 255) {
+    Fail(absl::InvalidArgumentError(absl::StrFormat(
+        "launch bounds of kernel '%s': %u threads of a block (at most 1024), %u blocks of a multiprocessor (at most "
+        "32, and only with a number of threads), %u registers (at most 255)",
+        kernel_.name, bounds.max_threads, bounds.min_blocks, bounds.max_registers)));
+  }
+  kernel_.bounds = bounds;
 }
 
 // Values.
@@ -201,8 +226,33 @@ ValueId Builder::Scalar(ParamId param) {
   return Emit(Op::kScalarParam, kernel_.params[param].dtype, {}, param);
 }
 
+ValueId Builder::Field(ParamId param, uint32_t offset, DType dtype) {
+  if (!CheckParam(param, ParamKind::kStruct, "field")) return kNone;
+  const ParamSpec& spec = kernel_.params[param];
+  if (dtype == DType::kVoid || uint64_t{offset} + SizeOf(dtype) > spec.struct_size || offset % AlignOf(dtype) != 0) {
+    Fail(absl::InvalidArgumentError(
+        absl::StrFormat("field of struct '%s': %s at byte %u of %u, which is outside of it, or not a multiple of its "
+                        "alignment",
+                        spec.name, Name(dtype), offset, spec.struct_size)));
+    return kNone;
+  }
+  return Emit(Op::kField, dtype, {}, param, offset);
+}
+
+// `value` converted for an operand that has one type; kNone after an error.
+ValueId Builder::ToType(DType dtype, ValueId value, const char* what) {
+  if (!CheckOperands({value})) return kNone;
+  const DType given = TypeOf(value);
+  if (IsInteger(dtype) ? !IsInteger(given) : given != dtype) {
+    Fail(absl::InvalidArgumentError(
+        absl::StrCat(what, " is ", DescribeValue(value), "; ", std::string(Name(dtype)), " is wanted: cast it")));
+    return kNone;
+  }
+  return Cast(dtype, value);
+}
+
 ValueId Builder::Special(SpecialRegister reg) {
-  return Emit(Op::kSpecial, DType::kUInt32, {}, static_cast<uint64_t>(reg));
+  return Emit(Op::kSpecial, ir::TypeOf(reg), {}, static_cast<uint64_t>(reg));
 }
 
 ValueId Builder::GlobalIndex(DType dtype) {
@@ -216,83 +266,6 @@ ValueId Builder::GlobalIndex(DType dtype) {
   const ValueId thread = Cast(dtype, Special(SpecialRegister::kThreadX));
   return Apply(Op::kAdd, {Apply(Op::kMul, {block, block_dim}), thread});
 }
-
-ValueId Builder::Shape(ParamId array, int dimension) {
-  if (!CheckParam(array, ParamKind::kArray, "shape")) return kNone;
-  const ParamSpec& param = kernel_.params[array];
-  if (dimension < 0 || dimension >= param.rank) {
-    Fail(
-        absl::OutOfRangeError(absl::StrFormat("shape of '%s': dimension %d of an array of rank %d; dimensions count "
-                                              "from 0",
-                                              param.name, dimension, param.rank)));
-    return kNone;
-  }
-  return Emit(Op::kShape, DType::kInt64, {}, array, static_cast<uint32_t>(dimension));
-}
-
-bool Builder::CheckIndices(ParamId array, absl::Span<const ValueId> indices, std::vector<ValueId>* operands) {
-  const ParamSpec& param = kernel_.params[array];
-  if (!CheckOperands(indices)) return false;
-  if (indices.size() != static_cast<size_t>(param.rank)) {
-    Fail(absl::InvalidArgumentError(absl::StrFormat("'%s' has rank %d and takes %d ind%s, not %d", param.name,
-                                                    param.rank, param.rank, param.rank == 1 ? "ex" : "ices",
-                                                    indices.size())));
-    return false;
-  }
-  for (size_t i = 0; i < indices.size(); ++i) {
-    if (!IsInteger(TypeOf(indices[i]))) {
-      Fail(absl::InvalidArgumentError(absl::StrFormat("index %d of '%s' is %s; an integer is wanted: cast it to int64",
-                                                      i, param.name, DescribeValue(indices[i]))));
-      return false;
-    }
-    operands->push_back(indices[i]);
-  }
-  return true;
-}
-
-ValueId Builder::Load(ParamId array, std::initializer_list<ValueId> indices) {
-  return Load(array, absl::MakeConstSpan(indices.begin(), indices.size()));
-}
-ValueId Builder::Load(ParamId array, absl::Span<const ValueId> indices) {
-  std::vector<ValueId> operands;
-  if (!CheckParam(array, ParamKind::kArray, "load") || !CheckIndices(array, indices, &operands)) return kNone;
-  return Emit(Op::kLoad, kernel_.params[array].dtype, operands, array);
-}
-
-void Builder::Store(ParamId array, std::initializer_list<ValueId> indices, ValueId value) {
-  Store(array, absl::MakeConstSpan(indices.begin(), indices.size()), value);
-}
-void Builder::Store(ParamId array, absl::Span<const ValueId> indices, ValueId value) {
-  std::vector<ValueId> operands;
-  if (!CheckParam(array, ParamKind::kArray, "store") || !CheckIndices(array, indices, &operands)) return;
-  const ParamSpec& param = kernel_.params[array];
-  if (param.read_only) {
-    Fail(absl::InvalidArgumentError(absl::StrCat("'", param.name, "' is read-only and cannot be written")));
-    return;
-  }
-  operands.push_back(ConvertForStore(param.dtype, value, absl::StrCat("'", param.name, "'")));
-  if (status_.ok()) Emit(Op::kStore, DType::kVoid, operands, array);
-}
-
-ValueId Builder::AtomicAdd(ParamId array, absl::Span<const ValueId> indices, ValueId value) {
-  std::vector<ValueId> operands;
-  if (!CheckParam(array, ParamKind::kArray, "atomic add") || !CheckIndices(array, indices, &operands)) return kNone;
-  const ParamSpec& param = kernel_.params[array];
-  if (param.read_only) {
-    Fail(absl::InvalidArgumentError(absl::StrCat("'", param.name, "' is read-only and cannot be added to")));
-    return kNone;
-  }
-  if (!Contains(kAtomicAddTypes, param.dtype)) {
-    Fail(absl::UnimplementedError(absl::StrCat(
-        "atomic add on '", param.name, "' of ", std::string(Name(param.dtype)),
-        ": the types that can be added to atomically are int32, int64, uint32, uint64, float32 and float64")));
-    return kNone;
-  }
-  operands.push_back(ConvertForStore(param.dtype, value, absl::StrCat("'", param.name, "'")));
-  return status_.ok() ? Emit(Op::kAtomicAdd, param.dtype, operands, array) : kNone;
-}
-
-void Builder::Return() { Emit(Op::kReturn, DType::kVoid, {}); }
 
 // Variables.
 

@@ -33,6 +33,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "jit/effects.h"
 #include "jit/ir.h"
 
 namespace slipway::ir {
@@ -46,7 +47,22 @@ class Builder {
   // Parameters, in launch order.
   ParamId AddArray(ParamSpec spec);  // spec.kind is set here.
   ParamId AddScalar(std::string name, DType dtype);
+  ParamId AddStruct(std::string name, uint32_t size, uint32_t align);  // In bytes, as sizeof and alignof say.
   const ParamSpec& Param(ParamId param) const { return kernel_.params[param]; }
+  uint32_t num_params() const { return static_cast<uint32_t>(kernel_.params.size()); }
+  void SetBounds(const LaunchBounds& bounds);
+
+  // Arrays of the kernel's own (see Buffer in jit/ir.h). Extents are positive; none for a single element.
+  ArrayId AddLocalArray(std::string name, DType dtype, absl::Span<const int64_t> shape);
+  ArrayId AddSharedArray(std::string name, DType dtype, absl::Span<const int64_t> shape);
+  // Extents are values, converted to int64, and memory is what the launch gives (LaunchConfig::shared_bytes): several
+  // such arrays lie there one after the other in the order in which they are declared, each at a multiple of its
+  // element's size. At the top of the kernel only, outside of ifs, loops and scopes.
+  ArrayId AddDynamicSharedArray(std::string name, DType dtype, absl::Span<const ValueId> extents);
+  // Elements that are known now, `data`, row-major; read only.
+  ArrayId AddConstantArray(std::string name, DType dtype, absl::Span<const int64_t> shape, std::string data);
+  // Name, dtype, rank of a parameter or buffer that is an array.
+  const ParamSpec& Array(ArrayId array) const { return kernel_.ArrayOf(array); }
 
   // The dtype of a value; of a literal, its default (int64, float64, bool).
   DType TypeOf(ValueId value) const;
@@ -63,9 +79,15 @@ class Builder {
   ValueId Special(SpecialRegister reg);
   // block.x * block_dim.x + thread.x in kInt32 or kInt64, without overflow in kInt64.
   ValueId GlobalIndex(DType dtype);
-  ValueId Shape(ParamId array, int dimension);
-  ValueId Load(ParamId array, absl::Span<const ValueId> indices);
-  ValueId Load(ParamId array, std::initializer_list<ValueId> indices);
+  // A number in a struct parameter, `offset` bytes from its beginning.
+  ValueId Field(ParamId param, uint32_t offset, DType dtype);
+  ValueId Shape(ArrayId array, int dimension);
+  // Ordinary loads, volatile ones, atomic ones (relaxed, acquire, sequential), and with a cache hint.
+  ValueId Load(ArrayId array, absl::Span<const ValueId> indices, const MemoryAccess& access = {});
+  ValueId Load(ArrayId array, std::initializer_list<ValueId> indices);
+  // As many neighbouring elements along the last dimension as `lanes` says (2, 4, 8 or 16; 16 bytes at most), in one
+  // piece: their address is a multiple of their size, which is believed, and the array is contiguous.
+  std::vector<ValueId> LoadGroup(ArrayId array, absl::Span<const ValueId> indices, int lanes, CacheHint hint);
 
   // An operator of the semantics table on operands of any mix of types: promotes, folds constants, inserts casts.
   ValueId Apply(Op op, absl::Span<const ValueId> operands);
@@ -84,10 +106,30 @@ class Builder {
   DType VarType(VarId var) const { return kernel_.vars[var].type; }
 
   // Effects.
-  void Store(ParamId array, absl::Span<const ValueId> indices, ValueId value);  // Converts as a store does.
-  void Store(ParamId array, std::initializer_list<ValueId> indices, ValueId value);
-  ValueId AtomicAdd(ParamId array, absl::Span<const ValueId> indices, ValueId value);
-  void Return();
+  // Converts the value. Ordinary, volatile, atomic (relaxed, release, sequential), or with a cache hint.
+  void Store(ArrayId array, absl::Span<const ValueId> indices, ValueId value, const MemoryAccess& access = {});
+  void Store(ArrayId array, std::initializer_list<ValueId> indices, ValueId value);
+  void StoreGroup(ArrayId array, absl::Span<const ValueId> indices, absl::Span<const ValueId> values, CacheHint hint);
+  // Operands: the value, or what is expected and the value. The element from just before.
+  ValueId Atomic(AtomicOp op, ArrayId array, absl::Span<const ValueId> indices, absl::Span<const ValueId> operands,
+                 MemoryOrder order = MemoryOrder::kRelaxed, MemoryScope scope = MemoryScope::kDevice);
+  void Fence(MemoryScope scope);
+
+  // Threads together; see jit/effects.h. `predicate` and `count` are kNone where there are none. The result of a
+  // reduction, else kNone.
+  ValueId ThreadBarrier(BarrierReduction reduction, ValueId predicate, int id = 0, ValueId count = kNone);
+  // `operands` as the operation's row says, the mask first. kNone for kSync.
+  ValueId Warp(WarpOp op, absl::Span<const ValueId> operands, int width = kWarpSize);
+  ValueId Warp(WarpOp op, std::initializer_list<ValueId> operands, int width = kWarpSize);
+  void GridSync();
+  void Sleep(ValueId nanoseconds);
+
+  // Messages. The format is printf's with %d %i %u %x %X %o %c %e %f %g %a (any case), flags, width, precision, and %%;
+  // sizes (l, ll, h) may be given and are those of the operands. Integers and bools for the first seven, floats for
+  // the others.
+  void Printf(const std::string& format, absl::Span<const ValueId> operands);
+  void Assert(ValueId condition, const std::string& message);
+  void Trap();
 
   // Control flow. Begin/End pairs nest; a missing or crossed one is an error.
   void BeginIf(ValueId condition);
@@ -96,14 +138,25 @@ class Builder {
   // Opens the else of the if that was ended last in this block, for front ends that learn of an else only after the if.
   // FAILED_PRECONDITION if anything stands between, or the if has an else already. EndIf() ends it again.
   void ReopenElse();
-  ValueId BeginFor(std::string name, DType dtype, ValueId begin, ValueId end, ValueId step);  // The induction value.
+  // The induction value. `unroll` is how many turns become one, 1 for never, 0 as the compiler sees fit.
+  ValueId BeginFor(std::string name, DType dtype, ValueId begin, ValueId end, ValueId step, uint32_t unroll = 0);
   void EndFor();
-  void BeginWhile();
+  void BeginWhile(uint32_t unroll = 0);
   void WhileCondition(ValueId condition);  // Ends the condition part, begins the body.
   void EndWhile();
+  // A block that Leave() ends: the body of a function, put where it is called.
+  void BeginScope();
+  void EndScope();
+  void Leave();
+  void Break();  // Of the innermost loop, in the innermost scope.
+  void Continue();
+  void Return();  // Ends the thread's work, scopes or not.
 
   // Applies to the instructions made from now on.
   void SetLocation(Location location) { location_ = location; }
+
+  // How many ifs, loops and scopes are open here.
+  int depth() const { return static_cast<int>(open_.size()) - 1; }
 
   const absl::Status& status() const { return status_; }
   void Fail(absl::Status status);  // Keeps the first.
@@ -118,7 +171,7 @@ class Builder {
     uint64_t bits;
   };
   // An open block and what it belongs to.
-  enum class Region : uint8_t { kBody, kThen, kElse, kFor, kWhileCondition, kWhileBody };
+  enum class Region : uint8_t { kBody, kThen, kElse, kFor, kWhileCondition, kWhileBody, kScope };
   struct OpenBlock {
     Region region;
     BlockId block;
@@ -143,8 +196,16 @@ class Builder {
   ValueId NegateLiteral(ValueId value);
 
   bool CheckParam(ParamId param, ParamKind kind, const char* what);
-  bool CheckIndices(ParamId array, absl::Span<const ValueId> indices, std::vector<ValueId>* operands);
+  bool CheckArray(ArrayId array, const char* what);
+  bool CheckElement(ArrayId array, absl::Span<const ValueId> indices, const char* what, bool writes,
+                    std::vector<ValueId>* operands);
+  bool CheckAccess(ArrayId array, const MemoryAccess& access, bool writes);
+  bool CheckLanes(ArrayId array, size_t lanes);
+  ArrayId AddBuffer(Buffer buffer);
+  bool CheckStatic(const Buffer& buffer, int64_t limit, const char* memory);
+  void LeaveLoop(Op op, const char* what);
   bool CheckCondition(ValueId condition, const char* what);
+  ValueId ToType(DType dtype, ValueId value, const char* what);
   BlockId OpenRegion(Region region, ValueId owner);
   bool CloseRegion(Region region, const char* call);
 
@@ -155,6 +216,7 @@ class Builder {
   std::vector<BlockId> block_of_;       // Of each instruction.
   std::vector<uint8_t> block_is_open_;  // Of each block.
   std::vector<OpenBlock> open_;
+  int scopes_ = 0;  // That are open.
 };
 
 // Formulas of a hundred thousand operators are fine; these stop what would exhaust the compiler behind.

@@ -121,7 +121,7 @@ absl::StatusOr<CompiledKernel> CompileUnseen(const ir::Kernel& kernel, const Tar
     stopwatch.Lap("link math");
   }
   const bool has_calls = !lowered.math_symbols.empty();
-  Optimize(module, *machine, {.has_loops = lowered.has_loops, .has_calls = has_calls});
+  Optimize(module, *machine, {.has_loops = lowered.has_loops, .unrolls = lowered.unrolls, .has_calls = has_calls});
   stopwatch.Lap("optimize");
   if (options.keep_llvm) {
     llvm::raw_string_ostream stream(inspection->llvm);

@@ -11,7 +11,7 @@ namespace slipway::ir {
 BlockId Builder::OpenRegion(Region region, ValueId owner) {
   const BlockId block = static_cast<BlockId>(kernel_.blocks.size());
   if (open_.size() > kMaxDepth) {
-    Fail(absl::ResourceExhaustedError(absl::StrCat("if, for and while nest more than ", kMaxDepth, " deep")));
+    Fail(absl::ResourceExhaustedError(absl::StrCat("ifs, loops and functions nest more than ", kMaxDepth, " deep")));
   }
   kernel_.blocks.emplace_back();
   block_is_open_.push_back(1);
@@ -74,7 +74,7 @@ void Builder::ReopenElse() {
   open_.push_back({Region::kElse, else_block, owner});
 }
 
-ValueId Builder::BeginFor(std::string name, DType dtype, ValueId begin, ValueId end, ValueId step) {
+ValueId Builder::BeginFor(std::string name, DType dtype, ValueId begin, ValueId end, ValueId step, uint32_t unroll) {
   if (!CheckOperands({begin, end, step})) return kNone;
   if (!IsInteger(dtype)) {
     Fail(absl::InvalidArgumentError(
@@ -87,7 +87,7 @@ ValueId Builder::BeginFor(std::string name, DType dtype, ValueId begin, ValueId 
   if (!status_.ok()) return kNone;
   const VarId var = static_cast<VarId>(kernel_.vars.size());
   kernel_.vars.push_back({std::move(name), dtype});
-  const ValueId owner = Emit(Op::kFor, DType::kVoid, operands, var);
+  const ValueId owner = Emit(Op::kFor, DType::kVoid, operands, var, unroll);
   if (!status_.ok()) return kNone;
   const BlockId body = OpenRegion(Region::kFor, owner);
   kernel_.insts[owner].blocks[0] = body;
@@ -95,9 +95,9 @@ ValueId Builder::BeginFor(std::string name, DType dtype, ValueId begin, ValueId 
 }
 void Builder::EndFor() { CloseRegion(Region::kFor, "the end of a for"); }
 
-void Builder::BeginWhile() {
+void Builder::BeginWhile(uint32_t unroll) {
   if (!status_.ok()) return;
-  const ValueId owner = Emit(Op::kWhile, DType::kVoid, {});
+  const ValueId owner = Emit(Op::kWhile, DType::kVoid, {}, 0, unroll);
   if (!status_.ok()) return;
   const BlockId condition = OpenRegion(Region::kWhileCondition, owner);
   kernel_.insts[owner].blocks[0] = condition;
@@ -111,5 +111,37 @@ void Builder::WhileCondition(ValueId condition) {
   kernel_.insts[owner].blocks[1] = body;
 }
 void Builder::EndWhile() { CloseRegion(Region::kWhileBody, "the end of a while"); }
+
+void Builder::BeginScope() {
+  if (!status_.ok()) return;
+  const ValueId owner = Emit(Op::kScope, DType::kVoid, {});
+  if (!status_.ok()) return;
+  ++scopes_;
+  const BlockId body = OpenRegion(Region::kScope, owner);
+  kernel_.insts[owner].blocks[0] = body;
+}
+void Builder::EndScope() {
+  if (CloseRegion(Region::kScope, "the end of a function")) --scopes_;
+}
+void Builder::Leave() {
+  if (scopes_ == 0) return Fail(absl::FailedPreconditionError("a scope is left outside of any"));
+  Emit(Op::kLeave, DType::kVoid, {});
+}
+void Builder::Break() { LeaveLoop(Op::kBreak, "break"); }
+void Builder::Continue() { LeaveLoop(Op::kContinue, "continue"); }
+
+void Builder::LeaveLoop(Op op, const char* what) {
+  for (auto open = open_.rbegin(); open != open_.rend(); ++open) {
+    if (open->region == Region::kFor || open->region == Region::kWhileBody) {
+      Emit(op, DType::kVoid, {});
+      return;
+    }
+    if (open->region == Region::kScope || open->region == Region::kWhileCondition) break;
+  }
+  Fail(absl::FailedPreconditionError(
+      absl::StrCat(what, " stands outside of any loop", scopes_ == 0 ? "" : " of its function")));
+}
+
+void Builder::Return() { Emit(Op::kReturn, DType::kVoid, {}); }
 
 }  // namespace slipway::ir

@@ -2,11 +2,13 @@
 #include <algorithm>
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
@@ -63,7 +65,9 @@ class Traced final : public TracedKernel {
 void InferReadOnly(ir::Kernel& kernel) {
   for (ParamSpec& param : kernel.params) param.read_only = param.kind == ParamKind::kArray;
   for (const ir::Inst& inst : kernel.insts) {
-    if (inst.op == ir::Op::kStore || inst.op == ir::Op::kAtomicAdd) kernel.params[inst.imm].read_only = false;
+    const bool writes = inst.op == ir::Op::kStore || inst.op == ir::Op::kStoreGroup || inst.op == ir::Op::kAtomic;
+    const auto array = static_cast<ir::ArrayId>(inst.imm);
+    if (writes && !ir::IsBuffer(array)) kernel.params[array].read_only = false;
   }
 }
 
@@ -79,6 +83,14 @@ uint32_t NextSerial() {
 
 TraceScope::State::State(const std::string& kernel_name)
     : name(kernel_name), serial(NextSerial()), builder(kernel_name) {}
+
+void TraceScope::State::CheckParamName(const std::string& parameter) {
+  for (uint32_t i = 0; i < builder.num_params(); ++i) {
+    if (builder.Param(i).name == parameter) {
+      return Fail("two parameters are called '", parameter, "'; give each its own name");
+    }
+  }
+}
 
 uint32_t TraceScope::State::Resolve(TraceRef ref) {
   if (ref.trace == serial) return ref.id;
@@ -133,6 +145,8 @@ TraceScope::TraceScope(std::string name, Signature params, const std::vector<std
     }
     if (param.kind == ParamKind::kArray) {
       state_->builder.AddArray(std::move(param));
+    } else if (param.kind == ParamKind::kStruct) {
+      state_->builder.AddStruct(std::move(param.name), param.struct_size, param.struct_align);
     } else {
       state_->builder.AddScalar(std::move(param.name), param.dtype);
     }
@@ -142,12 +156,68 @@ TraceScope::TraceScope(std::string name, Signature params, const std::vector<std
 TraceScope::~TraceScope() { current = outer_; }
 bool TraceScope::ok() const { return state_->builder.status().ok(); }
 std::shared_ptr<const TracedKernel> TraceScope::Finish(bool infer_read_only) {
-  absl::StatusOr<ir::Kernel> kernel = std::move(state_->builder).Finish();
-  if (kernel.ok() && infer_read_only) InferReadOnly(*kernel);
-  const bool grid_stride = state_->strides_grid && !state_->asks_for_place;
-  const bool along_x = state_->strides_grid && !state_->asks_beside_x;
-  return std::make_shared<Traced>(state_->name, grid_stride, along_x, std::move(kernel));
+  return FinishTrace(*state_, infer_read_only);
 }
+
+std::shared_ptr<const TracedKernel> FinishTrace(TraceScope::State& trace, bool infer_read_only) {
+  absl::StatusOr<ir::Kernel> kernel = std::move(trace.builder).Finish();
+  if (kernel.ok() && infer_read_only) InferReadOnly(*kernel);
+  const bool grid_stride = trace.strides_grid && !trace.asks_for_place;
+  const bool along_x = trace.strides_grid && !trace.asks_beside_x;
+  return std::make_shared<Traced>(trace.name, grid_stride, along_x, std::move(kernel));
+}
+
+TraceScope::State* ExchangeCurrentTrace(TraceScope::State* trace) { return std::exchange(current, trace); }
+
+namespace {
+
+// Traces that are open beside the current ones of threads: KernelBuilders. Few, and looked for only by operations
+// outside of their lambdas.
+struct OpenTraces {
+  std::mutex mutex;
+  absl::flat_hash_map<uint32_t, TraceScope::State*> by_serial;
+
+  static OpenTraces& Get() {
+    static auto* const traces = new OpenTraces;
+    return *traces;
+  }
+};
+
+}  // namespace
+
+void RegisterOpenTrace(TraceScope::State* trace) {
+  OpenTraces& open = OpenTraces::Get();
+  const std::lock_guard lock(open.mutex);
+  open.by_serial[trace->serial] = trace;
+}
+void ForgetOpenTrace(TraceScope::State* trace) {
+  OpenTraces& open = OpenTraces::Get();
+  const std::lock_guard lock(open.mutex);
+  open.by_serial.erase(trace->serial);
+}
+
+TraceScope::State* TraceOf(TraceRef ref) {
+  if (ref.trace == 0 || (current != nullptr && current->serial == ref.trace)) return CurrentTrace();
+  OpenTraces& open = OpenTraces::Get();
+  {
+    const std::lock_guard lock(open.mutex);
+    const auto found = open.by_serial.find(ref.trace);
+    // A value of a builder inside of another kernel's function is an error of that kernel.
+    if (found != open.by_serial.end() && current == nullptr) return found->second;
+  }
+  return CurrentTrace();
+}
+TraceScope::State* TraceOf(Operands operands) {
+  for (const Operand& operand : operands) {
+    if (operand.kind == Operand::kValue) return TraceOf(operand.ref);
+  }
+  return CurrentTrace();
+}
+
+TraceEntry::TraceEntry(const Operand& operand)
+    : outer_(ExchangeCurrentTrace(operand.kind == Operand::kValue && operand.ref.trace != 0 ? TraceOf(operand.ref)
+                                                                                            : current)) {}
+TraceEntry::~TraceEntry() { ExchangeCurrentTrace(static_cast<TraceScope::State*>(outer_)); }
 
 TraceScope::State* CurrentTrace() {
   if (current == nullptr) {
@@ -161,15 +231,12 @@ TraceScope::State* CurrentTrace() {
 }
 
 TraceRef Apply(const char* op, Operands operands, DType type) {
-  TraceScope::State* trace = CurrentTrace();
+  TraceScope::State* trace = TraceOf(operands);
   if (trace == nullptr) return {};
   ir::Op found;
   SLIPWAY_CHECK(ir::OpFromName(op, &found),
                 "embedded/operators.h names an operator that is not in the semantics table");
-  ir::ValueId values[3];
-  size_t count = 0;
-  for (const Operand& operand : operands) values[count++] = trace->Value(operand);
-  const ir::ValueId result = trace->builder.Apply(found, absl::MakeConstSpan(values, count));
+  const ir::ValueId result = trace->builder.Apply(found, Resolved(trace, operands));
   if (!trace->builder.status().ok()) return {};
   SLIPWAY_CHECK(type == DType::kVoid || trace->builder.TypeOf(result) == type,
                 "C++ and the semantics table disagree on the type of a result");
@@ -177,23 +244,23 @@ TraceRef Apply(const char* op, Operands operands, DType type) {
 }
 
 TraceRef CastTo(DType type, const Operand& value) {
-  TraceScope::State* trace = CurrentTrace();
+  TraceScope::State* trace = TraceOf({value});
   if (trace == nullptr) return {};
   return trace->Ref(trace->builder.Cast(type, trace->Value(value)));
 }
 
 TraceRef NewVariable(DType type, const Operand& value) {
-  TraceScope::State* trace = CurrentTrace();
+  TraceScope::State* trace = TraceOf({value});
   if (trace == nullptr) return {};
   return trace->Ref(trace->builder.NewVar("", type, trace->Value(value)));
 }
 TraceRef ReadVariable(TraceRef variable) {
-  TraceScope::State* trace = CurrentTrace();
+  TraceScope::State* trace = TraceOf(variable);
   if (trace == nullptr) return {};
   return trace->Ref(trace->builder.Read(trace->Resolve(variable)));
 }
 void WriteVariable(TraceRef variable, const Operand& value) {
-  TraceScope::State* trace = CurrentTrace();
+  TraceScope::State* trace = TraceOf(variable);
   if (trace == nullptr) return;
   trace->builder.Write(trace->Resolve(variable), trace->Value(value));
 }
@@ -207,43 +274,28 @@ TraceRef ArrayParam(uint32_t param) {
   return trace == nullptr ? TraceRef{} : trace->Ref(param);
 }
 
-namespace {
+std::vector<ir::ValueId> Resolved(TraceScope::State* trace, Operands operands) {
+  std::vector<ir::ValueId> values;
+  for (const Operand& operand : operands) values.push_back(trace->Value(operand));
+  return values;
+}
 std::vector<ir::ValueId> Resolved(TraceScope::State* trace, const Indices& indices) {
   std::vector<ir::ValueId> values;
   for (int i = 0; i < indices.count; ++i) values.push_back(trace->Resolve(indices.at[i]));
   return values;
 }
-}  // namespace
 
-TraceRef LoadElement(TraceRef array, const Indices& indices) {
-  TraceScope::State* trace = CurrentTrace();
-  if (trace == nullptr) return {};
-  const uint32_t param = trace->Resolve(array);
-  return trace->Ref(trace->builder.Load(param, Resolved(trace, indices)));
-}
-void StoreElement(TraceRef array, const Indices& indices, const Operand& value) {
-  TraceScope::State* trace = CurrentTrace();
-  if (trace == nullptr) return;
-  const uint32_t param = trace->Resolve(array);
-  trace->builder.Store(param, Resolved(trace, indices), trace->Value(value));
-}
-TraceRef AtomicAddElement(TraceRef array, const Indices& indices, const Operand& value) {
-  TraceScope::State* trace = CurrentTrace();
-  if (trace == nullptr) return {};
-  const uint32_t param = trace->Resolve(array);
-  return trace->Ref(trace->builder.AtomicAdd(param, Resolved(trace, indices), trace->Value(value)));
-}
 TraceRef ValueOf(const Operand& operand) {
-  TraceScope::State* trace = CurrentTrace();
+  TraceScope::State* trace = TraceOf({operand});
   return trace == nullptr ? TraceRef{} : trace->Ref(trace->Value(operand));
 }
 TraceRef Extent(TraceRef array, int dimension) {
-  TraceScope::State* trace = CurrentTrace();
+  TraceScope::State* trace = TraceOf(array);
   return trace == nullptr ? TraceRef{} : trace->Ref(trace->builder.Shape(trace->Resolve(array), dimension));
 }
 
 TraceRef SizeOfArray(TraceRef array) {
-  TraceScope::State* trace = CurrentTrace();
+  TraceScope::State* trace = TraceOf(array);
   if (trace == nullptr) return {};
   const int rank = ParamOf(array).rank;
   if (rank == 0) return trace->Ref(trace->builder.Constant(DType::kInt64, 1));
@@ -288,8 +340,19 @@ TraceRef SpecialValue(const char* name, int dimension) {
   return {};
 }
 
-TraceRef LoopBound(const Operand& bound) {
+TraceRef RegisterValue(const char* name) {
   TraceScope::State* trace = CurrentTrace();
+  if (trace == nullptr) return {};
+  for (int i = 0; i < ir::kNumSpecialRegisters; ++i) {
+    const auto reg = static_cast<ir::SpecialRegister>(i);
+    if (std::string(name) == ir::Name(reg)) return trace->Ref(trace->builder.Special(reg));
+  }
+  SLIPWAY_CHECK(false, "embedded/threads.h names a register that there is not");
+  return {};
+}
+
+TraceRef LoopBound(const Operand& bound) {
+  TraceScope::State* trace = TraceOf({bound});
   if (trace == nullptr) return {};
   const ir::ValueId value = trace->Value(bound);
   const DType type = trace->builder.TypeOf(value);
@@ -297,37 +360,6 @@ TraceRef LoopBound(const Operand& bound) {
     trace->Fail("a bound of a loop is ", std::string(Name(type)), "; an integer is wanted: cast it to int64");
   }
   return trace->Ref(trace->builder.Cast(DType::kInt64, value));
-}
-
-void BeginIf(const Operand& condition) {
-  if (TraceScope::State* trace = CurrentTrace()) trace->builder.BeginIf(trace->Value(condition));
-}
-void ReopenElse() {
-  if (TraceScope::State* trace = CurrentTrace()) trace->builder.ReopenElse();
-}
-void EndIf() {
-  if (TraceScope::State* trace = CurrentTrace()) trace->builder.EndIf();
-}
-TraceRef BeginFor(const Operand& begin, const Operand& end, const Operand& step) {
-  TraceScope::State* trace = CurrentTrace();
-  if (trace == nullptr) return {};
-  const ir::ValueId first = trace->Value(begin), last = trace->Value(end), by = trace->Value(step);
-  return trace->Ref(trace->builder.BeginFor("", DType::kInt64, first, last, by));
-}
-void EndFor() {
-  if (TraceScope::State* trace = CurrentTrace()) trace->builder.EndFor();
-}
-void BeginWhile() {
-  if (TraceScope::State* trace = CurrentTrace()) trace->builder.BeginWhile();
-}
-void WhileCondition(const Operand& condition) {
-  if (TraceScope::State* trace = CurrentTrace()) trace->builder.WhileCondition(trace->Value(condition));
-}
-void EndWhile() {
-  if (TraceScope::State* trace = CurrentTrace()) trace->builder.EndWhile();
-}
-void ReturnFromKernel() {
-  if (TraceScope::State* trace = CurrentTrace()) trace->builder.Return();
 }
 
 }  // namespace slipway::internal

@@ -23,22 +23,22 @@ std::string Quoted(const ParamSpec& param) { return absl::StrCat("'", Describe(p
 }  // namespace
 
 DType TypeOfValue(TraceRef value) {
-  TraceScope::State* trace = CurrentTrace();
+  TraceScope::State* trace = TraceOf(value);
   return trace == nullptr ? DType::kVoid : trace->builder.TypeOf(trace->Resolve(value));
 }
 
 DType TypeOfVariable(TraceRef variable) {
-  TraceScope::State* trace = CurrentTrace();
+  TraceScope::State* trace = TraceOf(variable);
   if (trace == nullptr) return DType::kVoid;
   const uint32_t var = trace->Resolve(variable);
   return trace->builder.status().ok() ? trace->builder.VarType(var) : DType::kVoid;
 }
 
 const ParamSpec& ParamOf(TraceRef array) {
-  TraceScope::State* trace = CurrentTrace();
+  TraceScope::State* trace = TraceOf(array);
   if (trace == nullptr) return NoParam();
   const uint32_t param = trace->Resolve(array);
-  return trace->builder.status().ok() ? trace->builder.Param(param) : NoParam();
+  return trace->builder.status().ok() ? trace->builder.Array(param) : NoParam();
 }
 
 const ParamSpec& ParamAt(uint32_t param) {
@@ -57,7 +57,7 @@ DType ElementType(DType dtype) {
 Indices ManyIndices(const TraceRef* indices, size_t count) {
   Indices result;
   if (count > kMaxRank) {
-    if (TraceScope::State* trace = CurrentTrace()) {
+    if (TraceScope::State* trace = TraceOf(indices[0])) {
       trace->Fail("an element was given ", count, " indices; an array has at most ", kMaxRank, " dimensions");
     }
     return result;
@@ -70,7 +70,7 @@ Indices ManyIndices(const TraceRef* indices, size_t count) {
 // i, and the divisions go.
 Indices Unravel(TraceRef array, const Operand& index) {
   Indices result;
-  TraceScope::State* trace = CurrentTrace();
+  TraceScope::State* trace = TraceOf(array);
   if (trace == nullptr) return result;
   ir::Builder& builder = trace->builder;
   const ParamSpec& spec = ParamOf(array);

@@ -12,7 +12,7 @@ namespace {
 
 // Changed whenever the meaning of what is hashed changes, so that entries of older versions in a disk cache are not
 // met.
-constexpr uint64_t kVersion = 1;
+constexpr uint64_t kVersion = 2;
 
 // What is hashed, as words: fixed-size fields and strings that carry their length, so that no two kernels give the same
 // sequence.
@@ -26,6 +26,13 @@ class Words {
       std::memcpy(&word, text.data() + i, std::min<size_t>(8, text.size() - i));
       Add(word);
     }
+  }
+  void Add(const ParamSpec& param) {
+    Add(param.name);
+    Add(static_cast<uint64_t>(param.kind) | static_cast<uint64_t>(param.dtype) << 8 |
+        static_cast<uint64_t>(param.rank) << 16 | static_cast<uint64_t>(param.layout) << 24 |
+        static_cast<uint64_t>(param.index) << 32 | static_cast<uint64_t>(param.read_only) << 40);
+    Add(static_cast<uint64_t>(param.struct_size) << 32 | param.struct_align);
   }
   StructuralHash Hash() const {
     const auto* bytes = reinterpret_cast<const uint8_t*>(words_.data());
@@ -43,13 +50,20 @@ StructuralHash Hash(const Kernel& kernel) {
   Words words;
   words.Add(kVersion);
   words.Add(kernel.name);
+  const LaunchBounds& bounds = kernel.bounds;
+  for (uint32_t bound : {bounds.max_threads, bounds.min_blocks, bounds.max_registers}) words.Add(bound);
   words.Add(kernel.params.size());
-  for (const ParamSpec& param : kernel.params) {
-    words.Add(param.name);
-    words.Add(static_cast<uint64_t>(param.kind) | static_cast<uint64_t>(param.dtype) << 8 |
-              static_cast<uint64_t>(param.rank) << 16 | static_cast<uint64_t>(param.layout) << 24 |
-              static_cast<uint64_t>(param.index) << 32 | static_cast<uint64_t>(param.read_only) << 40);
+  for (const ParamSpec& param : kernel.params) words.Add(param);
+  words.Add(kernel.buffers.size());
+  for (const Buffer& buffer : kernel.buffers) {
+    words.Add(buffer.spec);
+    words.Add(static_cast<uint64_t>(buffer.space) | static_cast<uint64_t>(buffer.dynamic) << 8);
+    words.Add(buffer.shape.size());
+    for (int64_t extent : buffer.shape) words.Add(static_cast<uint64_t>(extent));
+    words.Add(buffer.data);
   }
+  words.Add(kernel.strings.size());
+  for (const std::string& text : kernel.strings) words.Add(text);
   words.Add(kernel.vars.size());
   for (const Variable& var : kernel.vars) words.Add(static_cast<uint64_t>(var.type));
   // Values are numbered in textual order, so that instructions that no block holds do not count.

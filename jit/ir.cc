@@ -14,12 +14,24 @@ const char* Name(Op op) {
   return "unknown";
 }
 
+namespace {
+
+struct RegisterRow {
+  const char* name;
+  DType dtype;
+};
+constexpr RegisterRow kRegisters[] = {
+#define SLIPWAY_IR_ROW(enumerator, name, dtype) {name, DType::dtype},
+    SLIPWAY_IR_REGISTERS(SLIPWAY_IR_ROW)
+#undef SLIPWAY_IR_ROW
+};
+
+}  // namespace
+
 const char* Name(SpecialRegister reg) {
-  constexpr const char* kNames[kNumSpecialRegisters] = {"thread.x",    "thread.y",   "thread.z",    "block.x",
-                                                        "block.y",     "block.z",    "block_dim.x", "block_dim.y",
-                                                        "block_dim.z", "grid_dim.x", "grid_dim.y",  "grid_dim.z"};
   const int index = static_cast<int>(reg);
-  return index < kNumSpecialRegisters ? kNames[index] : "unknown";
+  return index < kNumSpecialRegisters ? kRegisters[index].name : "unknown";
 }
+DType TypeOf(SpecialRegister reg) { return kRegisters[static_cast<int>(reg)].dtype; }
 
 }  // namespace slipway::ir

@@ -24,6 +24,7 @@
 #include "absl/types/span.h"
 #include "jit/ops.h"
 #include "slipway/dtype.h"
+#include "slipway/launch_bounds.h"
 #include "slipway/signature.h"
 
 namespace slipway::ir {
@@ -31,7 +32,10 @@ namespace slipway::ir {
 using ValueId = uint32_t;  // Index of an instruction in Kernel::insts.
 using VarId = uint32_t;    // Index in Kernel::vars.
 using BlockId = uint32_t;  // Index in Kernel::blocks.
+using ArrayId = uint32_t;  // Of a parameter its index in Kernel::params; of a buffer kBufferBit | index in buffers.
 inline constexpr uint32_t kNone = ~uint32_t{0};
+inline constexpr ArrayId kBufferBit = ArrayId{1} << 31;
+constexpr bool IsBuffer(ArrayId array) { return (array & kBufferBit) != 0; }
 
 // Where in its source an instruction comes from; line 0 means unknown. Columns count from 1.
 struct Location {
@@ -55,16 +59,48 @@ struct Variable {
   DType type = DType::kVoid;
 };
 
+// Where a buffer lies: in each thread, in each block, or in the kernel's code.
+enum class Space : uint8_t { kLocal, kShared, kConstant };
+
+// An array that the kernel itself has. Its elements lie row-major without gaps; those of local and shared memory have
+// any values at first.
+struct Buffer {
+  ParamSpec spec;  // Name, dtype, rank; an array, contiguous, in 32-bit indices; read-only in constant memory.
+  Space space = Space::kLocal;
+  bool dynamic = false;        // Shared memory only: extents come from a kDeclare, memory from the launch.
+  std::vector<int64_t> shape;  // Extents, unless dynamic.
+  std::string data;            // Constant memory only: the elements' bytes.
+};
+
+// Bounds of buffers in bytes: what every device has (CUDA programming guide, "Technical Specifications per Compute
+// Capability": 512 KiB of local memory a thread, 64 KiB of constant memory, 48 KiB of static shared memory a block).
+inline constexpr int64_t kMaxLocalBytes = 512 << 10;
+inline constexpr int64_t kMaxConstantBytes = 64 << 10;
+inline constexpr int64_t kMaxStaticSharedBytes = 48 << 10;
+
 struct Kernel {
   std::string name;  // A PTX identifier.
   Signature params;
+  LaunchBounds bounds;
   std::vector<Variable> vars;
-  std::vector<Inst> insts;  // In order of creation, which is textual order.
+  std::vector<Buffer> buffers;
+  std::vector<std::string> strings;  // Formats and messages; without NULs.
+  std::vector<Inst> insts;           // In order of creation, which is textual order.
   std::vector<ValueId> operands;
   std::vector<std::vector<ValueId>> blocks;  // Instructions of each block, in order; block 0 is the body.
 
   absl::Span<const ValueId> OperandsOf(const Inst& inst) const {
     return {operands.data() + inst.first_operand, inst.num_operands};
+  }
+  bool HasArray(ArrayId array) const {
+    if (IsBuffer(array)) return (array & ~kBufferBit) < buffers.size();
+    return array < params.size() && params[array].kind == ParamKind::kArray;
+  }
+  const ParamSpec& ArrayOf(ArrayId array) const {
+    return IsBuffer(array) ? buffers[array & ~kBufferBit].spec : params[array];
+  }
+  const Buffer* BufferOf(ArrayId array) const {
+    return IsBuffer(array) ? &buffers[array & ~kBufferBit] : nullptr;  // Null of a parameter.
   }
 };
 
@@ -76,7 +112,8 @@ std::string Print(const Kernel& kernel);
 // naming the instruction: a kernel that a front end made and Verify refuses is a bug in that front end.
 absl::Status Verify(const Kernel& kernel);
 
-// A 128-bit hash of everything that shapes the code: name, parameters (names included), variables' types, instructions.
+// A 128-bit hash of everything that shapes the code: name, bounds, parameters and buffers (names included), strings,
+// variables' types, instructions.
 // Locations and variables' names do not count. The same in every process and on every machine.
 using StructuralHash = std::array<uint64_t, 2>;
 StructuralHash Hash(const Kernel& kernel);

@@ -1,23 +1,20 @@
 #include "jit/lower.h"
 
 #include <algorithm>
-#include <iterator>
-#include <tuple>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "driver/as_absl.h"
 #include "driver/check.h"
 #include "driver/status_macros.h"
+#include "jit/lower_memory.h"
 #include "jit/lower_ops.h"
+#include "jit/lower_threads.h"
 #include "jit/semantics.h"
-#include "llvm/IR/ConstantRange.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/DerivedTypes.h"
 #include "llvm/IR/Function.h"
 #include "llvm/IR/IRBuilder.h"
-#include "llvm/IR/IntrinsicsNVPTX.h"
 #include "llvm/IR/Module.h"
 
 namespace slipway {
@@ -30,31 +27,6 @@ using ir::ValueId;
 using llvm::BasicBlock;
 using llvm::Value;
 
-constexpr unsigned kGlobalSpace = 1;
-
-// Special registers and the limits of what they hold (CUDA programming guide, "Technical Specifications per Compute
-// Capability", the same for sm_75 to sm_121). Told to LLVM, so that products of them are known not to wrap.
-struct Register {
-  llvm::Intrinsic::ID id;
-  uint64_t first;
-  uint64_t last;
-};
-constexpr uint64_t kMaxGridX = 0x7fffffff, kMaxGridYZ = 65535;
-constexpr Register kRegisters[] = {
-    {llvm::Intrinsic::nvvm_read_ptx_sreg_tid_x, 0, 1023},
-    {llvm::Intrinsic::nvvm_read_ptx_sreg_tid_y, 0, 1023},
-    {llvm::Intrinsic::nvvm_read_ptx_sreg_tid_z, 0, 63},
-    {llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_x, 0, kMaxGridX - 1},
-    {llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_y, 0, kMaxGridYZ - 1},
-    {llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_z, 0, kMaxGridYZ - 1},
-    {llvm::Intrinsic::nvvm_read_ptx_sreg_ntid_x, 1, 1024},
-    {llvm::Intrinsic::nvvm_read_ptx_sreg_ntid_y, 1, 1024},
-    {llvm::Intrinsic::nvvm_read_ptx_sreg_ntid_z, 1, 64},
-    {llvm::Intrinsic::nvvm_read_ptx_sreg_nctaid_x, 1, kMaxGridX},
-    {llvm::Intrinsic::nvvm_read_ptx_sreg_nctaid_y, 1, kMaxGridYZ},
-    {llvm::Intrinsic::nvvm_read_ptx_sreg_nctaid_z, 1, kMaxGridYZ},
-};
-
 class KernelLowering {
  public:
   KernelLowering(const ir::Kernel& kernel, const Target& target, MathLibrary library, llvm::Module& module)
@@ -64,7 +36,9 @@ class KernelLowering {
         b_(context_),
         entry_(context_),
         ops_(b_, target, library),
-        values_(kernel.insts.size(), nullptr) {
+        values_(kernel.insts.size(), nullptr),
+        memory_(kernel, target, module, b_, entry_, values_),
+        threads_(kernel, target, module, b_, entry_, ops_, values_) {
     // Permission to contract, spent by jit/fma.cc and by nothing else.
     llvm::FastMathFlags flags;
     flags.setAllowContract();
@@ -78,38 +52,13 @@ class KernelLowering {
     return_block_->insertInto(function_);
     b_.SetInsertPoint(return_block_);
     b_.CreateRetVoid();
-    return Lowered{.math_symbols = ops_.math_symbols(), .has_loops = has_loops_};
+    return Lowered{
+        .math_symbols = ops_.math_symbols(), .has_loops = has_loops_ || threads_.has_loops(), .unrolls = unrolls_};
   }
 
  private:
-  // In memory a bool is a byte.
-  llvm::Type* MemoryType(DType dtype) { return dtype == DType::kBool ? b_.getInt8Ty() : ValueType(context_, dtype); }
-
-  llvm::Type* ParamStruct(const ParamSpec& param) {
-    if (param.kind == ParamKind::kScalar) return ValueType(context_, param.dtype);  // A complex number.
-    llvm::SmallVector<llvm::Type*, 3> fields = {llvm::PointerType::get(context_, kGlobalSpace)};
-    if (param.rank > 0) {
-      llvm::Type* sizes = llvm::ArrayType::get(b_.getInt64Ty(), param.rank);
-      fields.push_back(sizes);
-      if (param.layout == Layout::kStrided) fields.push_back(sizes);
-    }
-    return llvm::StructType::get(context_, fields);
-  }
-
   void MakeFunction() {
-    llvm::SmallVector<llvm::Type*, 8> types;
-    for (const ParamSpec& param : kernel_.params)
-      types.push_back(ByValue(param) ? b_.getPtrTy() : MemoryType(param.dtype));
-    function_ = llvm::Function::Create(llvm::FunctionType::get(b_.getVoidTy(), types, /*isVarArg=*/false),
-                                       llvm::Function::ExternalLinkage, kernel_.name, module_);
-    function_->setCallingConv(llvm::CallingConv::PTX_Kernel);
-    function_->setDoesNotThrow();
-    for (size_t i = 0; i < kernel_.params.size(); ++i) {
-      const ParamSpec& param = kernel_.params[i];
-      if (!ByValue(param)) continue;
-      function_->addParamAttr(i, llvm::Attribute::getWithByValType(context_, ParamStruct(param)));
-      function_->addParamAttr(i, llvm::Attribute::getWithAlignment(context_, llvm::Align(AbiAlign(param))));
-    }
+    function_ = memory_.MakeFunction();
     // Parameters are read and variables live in the entry block, which dominates every use; the kernel's body follows.
     BasicBlock* entry = BasicBlock::Create(context_, "entry", function_);
     BasicBlock* body = BasicBlock::Create(context_, "body", function_);
@@ -119,45 +68,6 @@ class KernelLowering {
       variables_.push_back(entry_.CreateAlloca(ValueType(context_, variable.type), nullptr, variable.name));
     }
     b_.SetInsertPoint(body);
-  }
-
-  static bool ByValue(const ParamSpec& param) { return param.kind == ParamKind::kArray || IsComplex(param.dtype); }
-
-  // A field of parameter `param`'s struct, read once, in the entry block.
-  Value* Field(uint64_t param, uint64_t byte_offset, llvm::Type* type) {
-    Value*& field = fields_[{static_cast<uint32_t>(param), static_cast<uint32_t>(byte_offset), type}];
-    if (field == nullptr) {
-      Value* address = entry_.CreateConstInBoundsGEP1_64(entry_.getInt8Ty(), function_->getArg(param), byte_offset);
-      field = entry_.CreateAlignedLoad(type, address, llvm::Align(type->isIntegerTy(32) ? 4 : 8));
-    }
-    return field;
-  }
-  // Little endian: the low half of an int64 stands first.
-  Value* Extent(uint64_t param, int dimension, llvm::Type* type) { return Field(param, 8 + 8 * dimension, type); }
-  Value* Stride(uint64_t param, int dimension, llvm::Type* type) {
-    return Field(param, 8 + 8 * (kernel_.params[param].rank + dimension), type);
-  }
-
-  // The address of an element. Offsets are computed in the parameter's index width; that no partial sum of them wraps
-  // follows from the width's promise, because a sum of the first terms is the offset of an element, too.
-  Value* ElementAddress(uint64_t param, absl::Span<const ValueId> indices) {
-    const ParamSpec& spec = kernel_.params[param];
-    Value* base = Field(param, 0, llvm::PointerType::get(context_, kGlobalSpace));
-    llvm::Type* width = spec.index == IndexWidth::kIndex32 ? b_.getInt32Ty() : b_.getInt64Ty();
-    Value* offset = nullptr;
-    for (int d = 0; d < spec.rank; ++d) {
-      const DType dtype = kernel_.insts[indices[d]].type;
-      Value* index = values_[indices[d]];
-      index = IsSignedInteger(dtype) ? b_.CreateSExtOrTrunc(index, width) : b_.CreateZExtOrTrunc(index, width);
-      if (spec.layout == Layout::kContiguous) {
-        if (offset != nullptr) offset = b_.CreateNSWMul(offset, Extent(param, d, width));
-      } else {
-        index = b_.CreateNSWMul(index, Stride(param, d, width));
-      }
-      offset = offset == nullptr ? index : b_.CreateNSWAdd(offset, index);
-    }
-    if (offset == nullptr) return base;
-    return b_.CreateInBoundsGEP(MemoryType(spec.dtype), base, b_.CreateSExt(offset, b_.getInt64Ty()));
   }
 
   absl::Status LowerBlock(BlockId block) {
@@ -183,22 +93,24 @@ class KernelLowering {
       case Op::kConst:
         return LowerConst(id, inst);
       case Op::kScalarParam:
-        values_[id] = LowerScalarParam(inst);
+        values_[id] = memory_.Scalar(inst);
         break;
-      case Op::kSpecial: {
-        SLIPWAY_CHECK(inst.imm < std::size(kRegisters), "unknown special register");
-        const Register& reg = kRegisters[inst.imm];
-        llvm::CallInst* call = b_.CreateIntrinsic(reg.id, llvm::ArrayRef<llvm::Type*>(), llvm::ArrayRef<Value*>());
-        call->addRangeRetAttr(llvm::ConstantRange(llvm::APInt(32, reg.first), llvm::APInt(32, reg.last + 1)));
-        values_[id] = call;
+      case Op::kField:
+        values_[id] = memory_.Field(inst);
         break;
-      }
+      case Op::kSpecial:
+        values_[id] = threads_.Special(static_cast<ir::SpecialRegister>(inst.imm));
+        break;
       case Op::kCast:
         values_[id] = ops_.Cast(value(0), kernel_.insts[operands[0]].type, inst.type);
         if (values_[id] == nullptr) return Unsupported(inst, kernel_.insts[operands[0]].type);
         break;
-      case Op::kShape:
-        values_[id] = Extent(inst.imm, static_cast<int>(inst.imm2), b_.getInt64Ty());
+      case Op::kComplex:
+        values_[id] = llvm::PoisonValue::get(ValueType(context_, inst.type));
+        for (unsigned i = 0; i < 2; ++i) values_[id] = b_.CreateInsertValue(values_[id], value(i), i);
+        break;
+      case Op::kPart:
+        values_[id] = b_.CreateExtractValue(value(0), static_cast<unsigned>(inst.imm));
         break;
       case Op::kReadVar:
         values_[id] = b_.CreateLoad(variables_[inst.imm]->getAllocatedType(), variables_[inst.imm]);
@@ -206,19 +118,54 @@ class KernelLowering {
       case Op::kWriteVar:
         b_.CreateStore(value(0), variables_[inst.imm]);
         break;
+      case Op::kShape:
+        values_[id] = memory_.Shape(inst);
+        break;
+      case Op::kDeclare:
+        memory_.Declare(inst);
+        break;
       case Op::kLoad:
-        values_[id] = LowerLoad(inst, operands);
+        values_[id] = memory_.Load(inst);
         break;
-      case Op::kStore: {
-        const DType dtype = kernel_.params[inst.imm].dtype;
-        Value* stored = value(static_cast<int>(operands.size()) - 1);
-        if (dtype == DType::kBool) stored = b_.CreateZExt(stored, b_.getInt8Ty());
-        b_.CreateAlignedStore(stored, ElementAddress(inst.imm, operands.first(operands.size() - 1)),
-                              llvm::Align(AlignOf(dtype)));
+      case Op::kStore:
+        memory_.Store(inst);
         break;
-      }
-      case Op::kAtomicAdd:
-        return LowerAtomicAdd(id, inst, operands);
+      case Op::kLoadGroup:
+        values_[id] = memory_.LoadGroup(inst);
+        break;
+      case Op::kStoreGroup:
+        memory_.StoreGroup(inst);
+        break;
+      case Op::kResult:
+        values_[id] = memory_.Result(inst);
+        break;
+      case Op::kAtomic:
+        values_[id] = memory_.Atomic(inst);
+        break;
+      case Op::kBarrier:
+        values_[id] = threads_.Barrier(inst);
+        break;
+      case Op::kWarp:
+        values_[id] = threads_.Warp(inst);
+        break;
+      case Op::kGridSync:
+        threads_.GridSync();
+        break;
+      case Op::kFence:
+        memory_.Fence(static_cast<MemoryScope>(inst.imm));
+        break;
+      case Op::kSleep:
+        threads_.Sleep(inst);
+        break;
+      case Op::kPrintf:
+        threads_.Printf(inst);
+        break;
+      case Op::kAssert:
+        threads_.Assert(inst);
+        break;
+      case Op::kTrap:
+        threads_.Trap();
+        break;
       case Op::kIf:
         return LowerIf(inst, value(0));
       case Op::kFor:
@@ -228,9 +175,19 @@ class KernelLowering {
       case Op::kYield:
         values_[id] = value(0);
         break;
+      case Op::kScope:
+        return LowerScope(inst);
+      case Op::kLeave:
+        JumpTo(scopes_.back());
+        break;
+      case Op::kBreak:
+        JumpTo(loops_.back().exit);
+        break;
+      case Op::kContinue:
+        JumpTo(loops_.back().next);
+        break;
       case Op::kReturn:
-        b_.CreateBr(return_block_);
-        Enter(NewBlock("after_return"));  // What follows is unreachable and goes away.
+        JumpTo(return_block_);
         break;
       default:
         SLIPWAY_CHECK(false, "an instruction that the code generator does not know");
@@ -263,34 +220,46 @@ class KernelLowering {
     return absl::OkStatus();
   }
 
-  Value* LowerScalarParam(const Inst& inst) {
-    llvm::Argument* argument = function_->getArg(inst.imm);
-    if (inst.type == DType::kBool) return entry_.CreateICmpNE(argument, entry_.getInt8(0));
-    if (!IsComplex(inst.type)) return argument;
-    return entry_.CreateAlignedLoad(ValueType(context_, inst.type), argument, llvm::Align(AlignOf(inst.type)));
-  }
-
-  Value* LowerLoad(const Inst& inst, absl::Span<const ValueId> indices) {
-    Value* loaded =
-        b_.CreateAlignedLoad(MemoryType(inst.type), ElementAddress(inst.imm, indices), llvm::Align(AlignOf(inst.type)));
-    return inst.type == DType::kBool ? b_.CreateICmpNE(loaded, b_.getInt8(0)) : loaded;
-  }
-
-  absl::Status LowerAtomicAdd(ValueId id, const Inst& inst, absl::Span<const ValueId> operands) {
-    const DType dtype = kernel_.params[inst.imm].dtype;
-    const bool atomic = dtype != DType::kBFloat16 && (IsFloat(dtype) || (IsInteger(dtype) && SizeOf(dtype) >= 4));
-    if (!atomic) return Unsupported(inst, dtype);
-    const auto add = IsFloat(dtype) ? llvm::AtomicRMWInst::FAdd : llvm::AtomicRMWInst::Add;
-    values_[id] = b_.CreateAtomicRMW(add, ElementAddress(inst.imm, operands.first(operands.size() - 1)),
-                                     values_[operands.back()], llvm::MaybeAlign(SizeOf(dtype)),
-                                     llvm::AtomicOrdering::Monotonic, context_.getOrInsertSyncScopeID("device"));
-    return absl::OkStatus();
-  }
-
   BasicBlock* NewBlock(const char* name) { return BasicBlock::Create(context_, name); }
   void Enter(BasicBlock* block) {
     block->insertInto(function_);
     b_.SetInsertPoint(block);
+  }
+  void JumpTo(BasicBlock* block) {
+    b_.CreateBr(block);
+    Enter(NewBlock("dead"));  // What follows is unreachable and goes away.
+  }
+
+  // The body of a loop, up to where its next turn begins, which breaks and continues in it jump around.
+  absl::Status LowerTurn(BlockId body, BasicBlock* exit, BasicBlock* next) {
+    loops_.push_back({exit, next});
+    SLIPWAY_RETURN_IF_ERROR(LowerBlock(body));
+    loops_.pop_back();
+    return absl::OkStatus();
+  }
+
+  // Tells the compiler how often to unroll the loop that this jump closes.
+  void SetUnroll(llvm::BranchInst* jump, uint32_t count) {
+    if (count == 0) return;
+    auto* how = llvm::MDNode::get(
+        context_, count == 1
+                      ? llvm::ArrayRef<llvm::Metadata*>{llvm::MDString::get(context_, "llvm.loop.unroll.disable")}
+                      : llvm::ArrayRef<llvm::Metadata*>{llvm::MDString::get(context_, "llvm.loop.unroll.count"),
+                                                        llvm::ConstantAsMetadata::get(b_.getInt32(count))});
+    llvm::MDNode* loop = llvm::MDNode::getDistinct(context_, {nullptr, how});
+    loop->replaceOperandWith(0, loop);
+    jump->setMetadata(llvm::LLVMContext::MD_loop, loop);
+    unrolls_ |= count > 1;
+  }
+
+  absl::Status LowerScope(const Inst& inst) {
+    BasicBlock* end = NewBlock("endscope");
+    scopes_.push_back(end);
+    SLIPWAY_RETURN_IF_ERROR(LowerBlock(inst.blocks[0]));
+    scopes_.pop_back();
+    b_.CreateBr(end);
+    Enter(end);
+    return absl::OkStatus();
   }
 
   absl::Status LowerIf(const Inst& inst, Value* condition) {
@@ -320,7 +289,7 @@ class KernelLowering {
     if (inst.op == Op::kConst) {
       bound = inst.imm;
     } else if (inst.op == Op::kSpecial) {
-      if (kRegisters[inst.imm].first > 0) bound = kRegisters[inst.imm].last;
+      bound = PositiveBoundOf(static_cast<ir::SpecialRegister>(inst.imm));
     } else if (inst.op == Op::kCast) {
       bound = PositiveBound(operands[0]);
     } else if (inst.op == Op::kMul) {
@@ -363,7 +332,10 @@ class KernelLowering {
     i->addIncoming(begin, before);
     values_[id] = i;
     b_.CreateStore(i, variables_[inst.imm]);
-    SLIPWAY_RETURN_IF_ERROR(LowerBlock(inst.blocks[0]));
+    BasicBlock* turn = NewBlock("next");
+    SLIPWAY_RETURN_IF_ERROR(LowerTurn(inst.blocks[0], exit, turn));
+    b_.CreateBr(turn);
+    Enter(turn);
     auto* constant = llvm::dyn_cast<llvm::ConstantInt>(step);
     Value* next;
     Value* more;
@@ -376,7 +348,7 @@ class KernelLowering {
       more = b_.CreateICmpUGT(left, stride);
     }
     i->addIncoming(next, b_.GetInsertBlock());
-    b_.CreateCondBr(more, body, exit);
+    SetUnroll(b_.CreateCondBr(more, body, exit), inst.imm2);
     Enter(exit);
     return absl::OkStatus();
   }
@@ -391,11 +363,16 @@ class KernelLowering {
     SLIPWAY_RETURN_IF_ERROR(LowerBlock(inst.blocks[0]));
     b_.CreateCondBr(values_[kernel_.blocks[inst.blocks[0]].back()], body, end);
     Enter(body);
-    SLIPWAY_RETURN_IF_ERROR(LowerBlock(inst.blocks[1]));
-    b_.CreateBr(test);
+    SLIPWAY_RETURN_IF_ERROR(LowerTurn(inst.blocks[1], end, test));
+    SetUnroll(b_.CreateBr(test), inst.imm2);
     Enter(end);
     return absl::OkStatus();
   }
+
+  struct Loop {
+    BasicBlock* exit;
+    BasicBlock* next;  // Where the next turn begins.
+  };
 
   const ir::Kernel& kernel_;
   llvm::Module& module_;
@@ -403,12 +380,16 @@ class KernelLowering {
   llvm::IRBuilder<> b_;
   llvm::IRBuilder<> entry_;  // Inserts before the end of the entry block.
   OperatorLowering ops_;
+  std::vector<Value*> values_;  // By ValueId.
+  MemoryLowering memory_;
+  ThreadLowering threads_;
   llvm::Function* function_ = nullptr;
   BasicBlock* return_block_ = nullptr;
-  std::vector<Value*> values_;  // By ValueId.
   std::vector<llvm::AllocaInst*> variables_;
-  absl::flat_hash_map<std::tuple<uint32_t, uint32_t, llvm::Type*>, Value*> fields_;
+  std::vector<Loop> loops_;          // Around the present instruction.
+  std::vector<BasicBlock*> scopes_;  // The ends of those around it.
   bool has_loops_ = false;
+  bool unrolls_ = false;
 };
 
 }  // namespace

@@ -18,6 +18,7 @@ namespace slipway {
 struct Lowered {
   std::vector<std::string> math_symbols;  // Functions of the math library that were declared, each once.
   bool has_loops = false;
+  bool unrolls = false;  // Whether a loop asks to be unrolled.
 };
 
 // Adds `kernel` to `module` as an entry of its name. `library` is kLibdevice or kLibclc and only gives the names by

@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "slipway/dtype.h"
+
 namespace slipway::ir {
 
 // Operators: pure functions of their operands, with a row each in the semantics table.  X(enumerator, text name)
@@ -25,29 +27,58 @@ namespace slipway::ir {
   X(kPow, "pow") X(kAtan2, "atan2") X(kFmod, "fmod") X(kHypot, "hypot") X(kCopysign, "copysign")            \
   X(kIsnan, "isnan") X(kIsinf, "isinf") X(kIsfinite, "isfinite") X(kSelect, "select")
 
-// Structural instructions. "imm" is the instruction's immediate; operands are values.
+// Structural instructions. "imm" is the instruction's immediate; operands are values. An "array" is a parameter or a
+// buffer of the kernel's own: an ArrayId (jit/ir.h). "access" is a packed Access (jit/effects.h).
+// Values
 //   kConst       a value of the instruction's dtype; imm holds its bits
 //   kScalarParam the value of scalar parameter imm
-//   kSpecial     a special register (uint32); imm is a SpecialRegister
+//   kField       a number of the instruction's dtype at byte imm2 of struct parameter imm
+//   kSpecial     a special register; imm is a SpecialRegister
 //   kCast        operand 0 as the instruction's dtype, by the cast rule of docs/semantics.md
-//   kShape       extent (int64) of dimension `imm2` of array parameter `imm`
+//   kComplex     the complex number of real part operand 0 and imaginary part operand 1
+//   kPart        of complex operand 0 the real (imm 0) or imaginary (imm 1) part
 //   kReadVar     the present value of variable imm
 //   kWriteVar    stores operand 0 into variable imm
-//   kLoad        element of array parameter imm at the operands, one integer a dimension
-//   kStore       the last operand into array parameter imm at the others
-//   kAtomicAdd   likewise, adding; the result is the old element. int32, int64, uint32, uint64, float32, float64
+// Memory
+//   kShape       extent (int64) of dimension `imm2` of array imm
+//   kDeclare     gives dynamic shared array imm its extents, the operands (int64 each, not negative)
+//   kLoad        element of array imm at the operands, one integer a dimension; imm2 is its access
+//   kStore       the last operand into array imm at the others; imm2 is its access
+//   kLoadGroup   likewise, of as many neighbours along the last dimension as the access has lanes; see kResult
+//   kStoreGroup  likewise; the last operands are the values, one a lane
+//   kResult      lane imm of the kLoadGroup that operand 0 is
+//   kAtomic      the operation of access imm2 on an element of array imm, at the first operands; the others are the
+//                value or, of a compare-exchange, what is expected and the value. The result is the old element.
+// Threads together
+//   kBarrier     all threads of the block, or as many as an operand says, meet; see Barrier in jit/effects.h
+//   kWarp        an operation among the lanes of a warp; imm is a WarpOp; operand 0 is the mask of lanes
+//   kGridSync    all threads of a cooperative launch meet
+//   kFence       orders memory accesses of this thread for a MemoryScope, imm
+//   kSleep       lets the thread rest for about operand 0 (uint32) nanoseconds
+// Control
 //   kIf          operand 0 a bool; blocks: then, else (possibly empty)
 //   kFor         imm is the induction variable; operands begin, end, step (all of its dtype, evaluated once); block:
 //                body. Runs while variable < end (step > 0) or variable > end (step < 0); step 0 runs nothing. Ends
-//                without wrapping around. The body does not write the variable.
-//   kWhile       blocks: condition (its last instruction is kYield of a bool), body
+//                without wrapping around. The body does not write the variable. imm2 is how often to unroll; 0: as the
+//                compiler sees fit
+//   kWhile       blocks: condition (its last instruction is kYield of a bool), body. imm2 as of kFor
 //   kYield       ends the condition block of a kWhile
-//   kReturn      ends this thread's work; what follows it in its block is dead
+//   kScope       block: what a kLeave in it ends: the body of a function, put where it is called
+//   kLeave, kBreak, kContinue  end the innermost scope, the innermost loop, this turn of it; not across a scope
+//   kReturn      ends this thread's work; what follows one of these four in its block is dead
+// Messages
+//   kPrintf      prints by format Kernel::strings[imm] and the operands
+//   kAssert      where operand 0 (a bool) is false, says Kernel::strings[imm] and ends the launch with an error
+//   kTrap        ends the launch with an error
 #define SLIPWAY_IR_STRUCTURE(X)                                                                             \
-  X(kConst, "const") X(kScalarParam, "scalar") X(kSpecial, "special") X(kCast, "cast") X(kShape, "shape")   \
-  X(kReadVar, "read") X(kWriteVar, "write") X(kLoad, "load") X(kStore, "store")                             \
-  X(kAtomicAdd, "atomic_add") X(kIf, "if") X(kFor, "for") X(kWhile, "while") X(kYield, "yield")             \
-  X(kReturn, "return")
+  X(kConst, "const") X(kScalarParam, "scalar") X(kField, "field") X(kSpecial, "special") X(kCast, "cast")   \
+  X(kComplex, "complex") X(kPart, "part") X(kReadVar, "read") X(kWriteVar, "write")                         \
+  X(kShape, "shape") X(kDeclare, "declare") X(kLoad, "load") X(kStore, "store")                             \
+  X(kLoadGroup, "load_group") X(kStoreGroup, "store_group") X(kResult, "result") X(kAtomic, "atomic")       \
+  X(kBarrier, "barrier") X(kWarp, "warp") X(kGridSync, "grid_sync") X(kFence, "fence") X(kSleep, "sleep")   \
+  X(kIf, "if") X(kFor, "for") X(kWhile, "while") X(kYield, "yield") X(kScope, "scope")                      \
+  X(kLeave, "leave") X(kBreak, "break") X(kContinue, "continue") X(kReturn, "return")                       \
+  X(kPrintf, "printf") X(kAssert, "assert") X(kTrap, "trap")
 // clang-format on
 
 // The numbers enter structural hashes and so cache keys.
@@ -61,22 +92,28 @@ inline constexpr int kNumOperators = static_cast<int>(kFirstStructuralOp);
 constexpr bool IsOperator(Op op) { return op < kFirstStructuralOp; }
 const char* Name(Op op);
 
+// Registers that tell a thread where it is and what it runs on.  X(enumerator, text name, dtype)
+// clang-format off
+#define SLIPWAY_IR_REGISTERS(X)                                                                             \
+  X(kThreadX, "thread.x", kUInt32) X(kThreadY, "thread.y", kUInt32) X(kThreadZ, "thread.z", kUInt32)        \
+  X(kBlockX, "block.x", kUInt32) X(kBlockY, "block.y", kUInt32) X(kBlockZ, "block.z", kUInt32)              \
+  X(kBlockDimX, "block_dim.x", kUInt32) X(kBlockDimY, "block_dim.y", kUInt32)                               \
+  X(kBlockDimZ, "block_dim.z", kUInt32)                                                                     \
+  X(kGridDimX, "grid_dim.x", kUInt32) X(kGridDimY, "grid_dim.y", kUInt32) X(kGridDimZ, "grid_dim.z", kUInt32) \
+  X(kLane, "lane", kUInt32) X(kLanesBelow, "lanes_below", kUInt32) X(kLanesAbove, "lanes_above", kUInt32)   \
+  X(kMultiprocessor, "multiprocessor", kUInt32) X(kNumMultiprocessors, "num_multiprocessors", kUInt32)      \
+  X(kDynamicSharedBytes, "dynamic_shared_bytes", kUInt32)                                                   \
+  X(kClock, "clock", kUInt64) X(kGlobalTimer, "global_timer", kUInt64)
+// clang-format on
+
 enum class SpecialRegister : uint8_t {
-  kThreadX,
-  kThreadY,
-  kThreadZ,
-  kBlockX,
-  kBlockY,
-  kBlockZ,
-  kBlockDimX,
-  kBlockDimY,
-  kBlockDimZ,
-  kGridDimX,
-  kGridDimY,
-  kGridDimZ,
+#define SLIPWAY_IR_ENUMERATOR(enumerator, name, dtype) enumerator,
+  SLIPWAY_IR_REGISTERS(SLIPWAY_IR_ENUMERATOR)
+#undef SLIPWAY_IR_ENUMERATOR
 };
-inline constexpr int kNumSpecialRegisters = 12;
+inline constexpr int kNumSpecialRegisters = static_cast<int>(SpecialRegister::kGlobalTimer) + 1;
 const char* Name(SpecialRegister reg);  // "thread.x", "block_dim.y", ...
+DType TypeOf(SpecialRegister reg);
 
 }  // namespace slipway::ir
 

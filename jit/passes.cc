@@ -15,6 +15,7 @@
 #include "llvm/Transforms/Scalar/IndVarSimplify.h"
 #include "llvm/Transforms/Scalar/LICM.h"
 #include "llvm/Transforms/Scalar/LoopPassManager.h"
+#include "llvm/Transforms/Scalar/LoopUnrollPass.h"
 #include "llvm/Transforms/Scalar/SROA.h"
 #include "llvm/Transforms/Scalar/SimplifyCFG.h"
 
@@ -34,6 +35,10 @@ llvm::FunctionPassManager FunctionPasses(const PassOptions& options) {
     loops.addPass(llvm::LICMPass(llvm::LICMOptions()));
     loops.addPass(llvm::IndVarSimplifyPass());
     passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(loops), /*UseMemorySSA=*/true));
+    // Those that ask for it, by their metadata; the pass leaves others alone.
+    if (options.unrolls) {
+      passes.addPass(llvm::LoopUnrollPass(llvm::LoopUnrollOptions(/*OptLevel=*/2, /*OnlyWhenForced=*/true)));
+    }
   }
   passes.addPass(llvm::GVNPass());
   passes.addPass(llvm::InstCombinePass());

@@ -11,6 +11,7 @@ namespace slipway {
 
 struct PassOptions {
   bool has_loops = false;  // Kernels without loops need a good half of the passes.
+  bool unrolls = false;    // A loop asks to be unrolled.
   bool has_calls = false;  // Of math library functions, to be inlined.
 };
 

@@ -36,10 +36,6 @@ inline constexpr TypeSet kIntegerTypes = kSignedTypes | kUnsignedTypes;
 inline constexpr TypeSet kFloatTypes =
     SetOf(DType::kFloat16) | SetOf(DType::kBFloat16) | SetOf(DType::kFloat32) | SetOf(DType::kFloat64);
 
-// What kAtomicAdd takes: what the hardware adds in one instruction on every target.
-inline constexpr TypeSet kAtomicAddTypes = SetOf(DType::kInt32) | SetOf(DType::kInt64) | SetOf(DType::kUInt32) |
-                                           SetOf(DType::kUInt64) | SetOf(DType::kFloat32) | SetOf(DType::kFloat64);
-
 enum class OperandRule : uint8_t {
   kPromote,  // All operands are brought to their common type; a bool among bools becomes int32 unless bool is accepted.
   kFloat,    // Likewise, and where no float is among them they become float64.

@@ -3,7 +3,9 @@
 #define SLIPWAY_JIT_TRACE_STATE_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -23,9 +25,21 @@ struct TraceScope::State {
   bool asks_for_place = false;
   bool asks_beside_x = false;  // For its place along y or z.
 
+  // Functions that are open, the innermost last, and the variables that hold their results.
+  struct Function {
+    const void* id;
+    std::string name;
+    std::vector<ir::VarId> results;
+    bool returned = false;  // Whether a return has said what they are.
+  };
+  std::vector<Function> functions;
+  int arrays = 0;  // Of the kernel's own, so far: what the next is named by.
+
   // The id of a reference, or kNone, with an error, if it is not of this trace.
   uint32_t Resolve(TraceRef ref);
   ir::ValueId Value(const Operand& operand);
+  // An error where a parameter of that name is there already.
+  void CheckParamName(const std::string& parameter);
   TraceRef Ref(uint32_t id) const { return builder.status().ok() ? TraceRef{id, serial} : TraceRef{}; }
   // INVALID_ARGUMENT: "kernel 'name': " and what is wrong.
   template <class... Parts>
@@ -36,6 +50,23 @@ struct TraceScope::State {
 
 // The kernel that this thread traces, or nullptr: then nothing is done, and that is said once, on stderr.
 TraceScope::State* CurrentTrace();
+// The kernel that a value belongs to: the one that this thread traces, or that of a KernelBuilder; else as
+// CurrentTrace.
+TraceScope::State* TraceOf(TraceRef ref);
+TraceScope::State* TraceOf(Operands operands);  // Of the first that is a value.
+// The trace that this thread had, which is to be put back.
+TraceScope::State* ExchangeCurrentTrace(TraceScope::State* trace);
+
+// Makes a trace known to TraceOf, and unknown again.
+void RegisterOpenTrace(TraceScope::State* trace);
+void ForgetOpenTrace(TraceScope::State* trace);
+
+// The kernel that a trace has become; the trace is spent. `infer_read_only` as of TraceScope::Finish.
+std::shared_ptr<const TracedKernel> FinishTrace(TraceScope::State& trace, bool infer_read_only);
+
+// The values of operands, and of indices.
+std::vector<ir::ValueId> Resolved(TraceScope::State* trace, Operands operands);
+std::vector<ir::ValueId> Resolved(TraceScope::State* trace, const Indices& indices);
 
 }  // namespace slipway::internal
 

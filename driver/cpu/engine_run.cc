@@ -284,6 +284,9 @@ void Engine::RunLaunch(Lock& lock, Stream& stream) {
   LeaveWork();
   if (--op->runners > 0 || HasUnclaimedBlocks(*op)) return;  // The latter when paused for a fork or left for another.
   active_.erase(std::find(active_.begin(), active_.end(), &stream));
+  if (op->launch.grid_workspace != nullptr) {
+    Runtime::Get().arena.Free(reinterpret_cast<uintptr_t>(std::exchange(op->launch.grid_workspace, nullptr)));
+  }
   Complete(stream);
 }
 

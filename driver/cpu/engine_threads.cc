@@ -3,8 +3,10 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "driver/cpu/engine.h"
+#include "driver/cpu/runtime.h"
 #include "driver/cpu/sanitizers.h"
 
 namespace slipway::cpu {
@@ -95,6 +97,12 @@ void* Engine::HostFunctionThread(void* engine) {
 // "The kernel is launched with all of its blocks resident": a block may wait for any other, so each has a thread,
 // however few cores there are. The caller's is one of them.
 bool Engine::StartCooperative(Stream& stream) {
+  Op& op = *stream.head;
+  const Context& context = *stream.context;
+  void* workspace =
+      Runtime::Get().arena.Allocate(kGridWorkspaceBytes, context.device, context.id, Arena::Kind::kModule);
+  if (workspace == nullptr) return false;
+  op.launch.grid_workspace = static_cast<std::byte*>(std::memset(workspace, 0, kGridWorkspaceBytes));
   for (uint64_t started = 1; started < stream.head->blocks; ++started) {
     auto argument = std::make_unique<std::shared_ptr<Stream>>(stream.shared_from_this());
     if (!threads_allowed_ || !StartThread(CooperativeThread, argument.get())) return false;

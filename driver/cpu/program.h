@@ -36,6 +36,8 @@ enum CpuFailure : uint32_t {
 
 // What translated code reads about a launch. One a launch, shared by every thread that runs its blocks; it and what it
 // points to must outlive them. The layout is known to the translator (translate/thread_context.cc).
+inline constexpr size_t kGridWorkspaceBytes = 64;
+
 struct CpuLaunch {
   const std::byte* params = nullptr;  // At least CpuKernel::params_bytes, aligned to 16.
   uint32_t grid[3] = {1, 1, 1};       // Blocks.
@@ -44,6 +46,9 @@ struct CpuLaunch {
   uint32_t trapped = 0;        // Becomes a CpuFailure if a thread fails; most end that range of blocks at once.
   uint64_t grid_id = 0;        // %gridid.
   DeviceHeap* heap = nullptr;  // What malloc in a kernel takes from; null: nothing.
+  // Of cooperative launches: kGridWorkspaceBytes that are 0 at first, in which blocks count each other. Kernels find the
+  // address in %envreg1 (upper half) and %envreg2, as CUDA's cooperative_groups headers do.
+  std::byte* grid_workspace = nullptr;
 };
 
 // Runs blocks [first_block, last_block) in index order (x fastest: index = x + grid_x * (y + grid_y * z)). `shared` is

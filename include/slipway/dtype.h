@@ -113,6 +113,10 @@ constexpr bool IsUnsignedInteger(DType t) { return t >= DType::kUInt8 && t <= DT
 constexpr bool IsInteger(DType t) { return t >= DType::kInt8 && t <= DType::kUInt64; }
 constexpr bool IsFloat(DType t) { return t >= DType::kFloat16 && t <= DType::kFloat64; }
 constexpr bool IsComplex(DType t) { return t == DType::kComplex64 || t == DType::kComplex128; }
+// The type of a complex type's real and imaginary part; kVoid for others.
+constexpr DType PartOf(DType t) {
+  return t == DType::kComplex64 ? DType::kFloat32 : t == DType::kComplex128 ? DType::kFloat64 : DType::kVoid;
+}
 
 // "float32"; "void" for kVoid.
 std::string_view Name(DType dtype);

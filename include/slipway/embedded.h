@@ -10,8 +10,9 @@
 //   absl::Status status = saxpy(stream, sw::ForSize(n), y, x, 2.0f);
 //
 // Values: embedded/var.h. Arrays: embedded/array_var.h. Control flow: embedded/control.h. Kernels: embedded/kernel.h.
-// Written once for any dtypes and ranks: embedded/generic_kernel.h with embedded/any_var.h and
-// embedded/any_array_var.h.
+// Shared, local and constant arrays, atomics: embedded/memory.h. Barriers, warps, printf: embedded/threads.h.
+// Functions: embedded/functions.h. Kernels whose very signature is data: kernel_builder.h. Written once for any dtypes
+// and ranks: embedded/generic_kernel.h with embedded/any_var.h and embedded/any_array_var.h.
 #ifndef SLIPWAY_EMBEDDED_H_
 #define SLIPWAY_EMBEDDED_H_
 
@@ -19,9 +20,13 @@
 #include "slipway/embedded/any_var.h"
 #include "slipway/embedded/array_var.h"
 #include "slipway/embedded/control.h"
+#include "slipway/embedded/functions.h"
 #include "slipway/embedded/generic_kernel.h"
 #include "slipway/embedded/kernel.h"
+#include "slipway/embedded/memory.h"
 #include "slipway/embedded/operators.h"
+#include "slipway/embedded/struct_var.h"
+#include "slipway/embedded/threads.h"
 #include "slipway/embedded/var.h"
 
 #endif  // SLIPWAY_EMBEDDED_H_

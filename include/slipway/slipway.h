@@ -33,5 +33,8 @@
 // jit
 #include "slipway/elementwise.h"
 #include "slipway/embedded.h"
+#include "slipway/kernel_builder.h"
+#include "slipway/launch_bounds.h"
+#include "slipway/memory_model.h"
 
 #endif  // SLIPWAY_SLIPWAY_H_

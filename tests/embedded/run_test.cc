@@ -16,6 +16,7 @@
 #include "slipway/embedded.h"
 #include "slipway/kernel.h"
 #include "slipway/stream.h"
+#include "tests/embedded/run_fixture.h"
 #include "tests/ptxas.h"
 
 namespace slipway {
@@ -23,21 +24,7 @@ namespace {
 
 using testing::HasSubstr;
 
-class RunTest : public testing::Test {
- protected:
-  template <class T>
-  Array<T, 1> Make(const std::vector<T>& values) {
-    return Array<T, 1>::From(device, values).value();
-  }
-  template <class T>
-  std::vector<T> Read(const Array<T, 1>& array) {
-    EXPECT_TRUE(stream.Synchronize().ok());
-    return AnyArray(array).template ToVector<T>().value();
-  }
-
-  Device device = Device::Open("cpu").value();
-  Stream stream = device.CreateStream().value();
-};
+class RunTest : public RunFixture {};
 
 TEST_F(RunTest, Saxpy) {
   auto saxpy = MakeKernel("saxpy", [](ArrayVar<float, 1> y, ArrayVar<const float, 1> x, Var<float> a) {

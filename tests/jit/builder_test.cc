@@ -376,15 +376,206 @@ TEST_F(BuilderTest, ReadOnlyArraysAreNotWritten) {
   EXPECT_EQ(Message(), "'m' is read-only and cannot be written");
 }
 TEST_F(BuilderTest, ReadOnlyArraysAreNotAddedTo) {
-  b.AtomicAdd(matrix, std::vector<ValueId>{L(int64_t{0}), L(int64_t{0})}, L(int64_t{1}));
-  EXPECT_EQ(Message(), "'m' is read-only and cannot be added to");
+  const ValueId one = L(int64_t{1});
+  b.Atomic(AtomicOp::kAdd, matrix, std::vector<ValueId>{L(int64_t{0}), L(int64_t{0})}, {&one, 1});
+  EXPECT_EQ(Message(), "'m' is read-only and cannot be written");
 }
-TEST_F(BuilderTest, AtomicAddOnANarrowTypeIsRefused) {
-  const ParamId small = b.AddArray({.name = "s", .dtype = DType::kInt8, .rank = 1});
-  b.AtomicAdd(small, std::vector<ValueId>{L(int64_t{0})}, L(int64_t{1}));
-  EXPECT_EQ(b.status().code(), absl::StatusCode::kUnimplemented);
-  EXPECT_THAT(Message(), HasSubstr("atomic add on 's' of int8: the types that can be added to atomically are int32"));
+TEST_F(BuilderTest, AtomicsOnTypesThatHaveNone) {
+  const ParamId parts = b.AddArray({.name = "s", .dtype = DType::kComplex64, .rank = 0});
+  const ValueId one = L(int64_t{1});
+  b.Atomic(AtomicOp::kAdd, parts, {}, {&one, 1});
+  EXPECT_EQ(Message(),
+            "atomic add on 's' of complex64: it takes no complex numbers; their parts, as two arrays of floats");
 }
+TEST_F(BuilderTest, AtomicBitsOfFloats) {
+  const ValueId one = L(int64_t{1});
+  b.Atomic(AtomicOp::kXor, array, {&one, 1}, {&one, 1});
+  EXPECT_EQ(Message(), "atomic xor on 'y' of float32: it takes integers and bools");
+}
+TEST_F(BuilderTest, AtomicIncrementOfAnotherType) {
+  const ValueId one = L(int64_t{1});
+  b.Atomic(AtomicOp::kIncrement, array, {&one, 1}, {&one, 1});
+  EXPECT_EQ(Message(), "atomic increment on 'y' of float32: it takes uint32 only");
+}
+TEST_F(BuilderTest, AtomicsOnLocalArrays) {
+  const ArrayId own = b.AddLocalArray("own", DType::kInt32, {});
+  const ValueId one = L(int64_t{1});
+  b.Atomic(AtomicOp::kAdd, own, {}, {&one, 1});
+  EXPECT_EQ(Message(), "atomic add on 'own', which is the thread's own; nobody else sees it: load and store");
+}
+// Arrays of the kernel's own.
+
+TEST_F(BuilderTest, SharedArraysHaveALimit) {
+  const int64_t fits[] = {48 << 8}, more[] = {1};
+  b.AddSharedArray("a", DType::kFloat32, fits);
+  EXPECT_EQ(b.status(), absl::OkStatus());
+  b.AddSharedArray("b", DType::kFloat32, more);
+  EXPECT_EQ(Message(),
+            "array 'b' needs more static shared memory than there is: 49152 bytes, of which the kernel's "
+            "other arrays take 49152");
+}
+TEST_F(BuilderTest, SizesOfLocalArraysDoNotOverflow) {
+  const int64_t huge[] = {int64_t{1} << 40, int64_t{1} << 40};
+  b.AddLocalArray("a", DType::kInt8, huge);
+  EXPECT_THAT(Message(), HasSubstr("needs more local memory than there is: 524288 bytes"));
+}
+TEST_F(BuilderTest, ExtentsArePositive) {
+  const int64_t none[] = {4, 0};
+  b.AddSharedArray("a", DType::kInt8, none);
+  EXPECT_EQ(Message(), "array 'a' has extent 0 in dimension 1; extents are positive");
+}
+TEST_F(BuilderTest, ConstantArraysHoldTheirData) {
+  const int64_t three[] = {3};
+  b.AddConstantArray("taps", DType::kInt16, three, "12345");
+  EXPECT_EQ(Message(), "constant array 'taps' is given 5 bytes; its shape holds 6");
+}
+TEST_F(BuilderTest, ConstantArraysAreNotWritten) {
+  const int64_t one[] = {1};
+  const ArrayId taps = b.AddConstantArray("taps", DType::kInt8, one, "x");
+  b.Store(taps, {L(int64_t{0})}, L(int64_t{1}));
+  EXPECT_EQ(Message(), "'taps' is read-only and cannot be written");
+}
+TEST_F(BuilderTest, DynamicSharedArraysStandAtTheTop) {
+  const ValueId n = L(int64_t{4});
+  b.BeginIf(b.Literal(true));
+  b.AddDynamicSharedArray("d", DType::kInt8, {&n, 1});
+  EXPECT_THAT(Message(), HasSubstr("dynamic shared array 'd' is declared inside an if"));
+}
+TEST_F(BuilderTest, ExtentsOfDynamicArraysAreIntegers) {
+  const ValueId n = L(4.5);
+  b.AddDynamicSharedArray("d", DType::kInt8, {&n, 1});
+  EXPECT_EQ(Message(), "an extent of a shared array is literal 4.5; int64 is wanted: cast it");
+}
+TEST_F(BuilderTest, StructsHaveTheSizeOfAType) {
+  b.AddStruct("s", 6, 4);
+  EXPECT_EQ(Message(), "struct 's' has size 6 and alignment 4; give sizeof and alignof of a C++ type");
+}
+TEST_F(BuilderTest, FieldsLieInsideOfTheirStruct) {
+  const ParamId s = b.AddStruct("s", 8, 4);
+  b.Field(s, 6, DType::kInt32);
+  EXPECT_THAT(Message(), HasSubstr("field of struct 's': int32 at byte 6 of 8, which is outside of it"));
+}
+TEST_F(BuilderTest, BoundsAreWhatDevicesHave) {
+  b.SetBounds({.max_threads = 2048});
+  EXPECT_THAT(Message(), HasSubstr("2048 threads of a block (at most 1024)"));
+}
+TEST_F(BuilderTest, GroupsAreOfContiguousArrays) {
+  const ValueId zero = L(int64_t{0});
+  b.LoadGroup(array, {&zero, 1}, 4, CacheHint::kNone);
+  EXPECT_THAT(Message(), HasSubstr("'y' is not contiguous: several elements at once"));
+}
+TEST_F(BuilderTest, GroupsHave16Bytes) {
+  const ParamId y = b.AddArray({.name = "c", .dtype = DType::kFloat64, .rank = 1, .layout = Layout::kContiguous});
+  const ValueId zero = L(int64_t{0});
+  b.LoadGroup(y, {&zero, 1}, 4, CacheHint::kNone);
+  EXPECT_EQ(Message(),
+            "4 elements of 'c' at once are 32 bytes; 2, 4, 8 or 16 elements of together at most 16 bytes are "
+            "possible");
+}
+TEST_F(BuilderTest, AccessesThatAreNone) {
+  const auto message = [](DType dtype, bool store, const MemoryAccess& access) {
+    Builder b("k");
+    const ParamId y = b.AddArray({.name = "y", .dtype = dtype, .rank = 0});
+    if (store) b.Store(y, {}, b.Cast(dtype, b.Literal(int64_t{1})), access);
+    if (!store) b.Load(y, {}, access);
+    return std::string(b.status().message());
+  };
+  const auto f32 = DType::kFloat32;
+  EXPECT_EQ(message(f32, false, MemoryAccess::Release()), "access to 'y': a load is relaxed, acquire or sequential");
+  EXPECT_EQ(message(f32, true, MemoryAccess::Acquire()), "access to 'y': a store is relaxed, release or sequential");
+  EXPECT_EQ(message(f32, true, MemoryAccess::Cached(CacheHint::kReadOnly)),
+            "access to 'y': a store takes the hints cache_global, streaming and write_through");
+  EXPECT_EQ(message(f32, false, MemoryAccess::Cached(CacheHint::kWriteThrough)),
+            "access to 'y': a load cannot be written through");
+  EXPECT_EQ(message(f32, false, {MemoryAccess::kVolatile, CacheHint::kStreaming}),
+            "access to 'y': a volatile access takes no hint to the caches");
+  EXPECT_THAT(message(DType::kComplex64, false, MemoryAccess::Relaxed()),
+              HasSubstr("a complex number is not loaded or stored in one piece"));
+}
+TEST_F(BuilderTest, HintsAreForGlobalMemory) {
+  const ArrayId tile = b.AddSharedArray("tile", DType::kInt8, {});
+  b.Load(tile, {}, MemoryAccess::Cached(CacheHint::kStreaming));
+  EXPECT_THAT(Message(), HasSubstr("hints to the caches are for arrays in global memory"));
+}
+
+// Threads.
+
+TEST_F(BuilderTest, BarriersAreSixteen) {
+  b.ThreadBarrier(BarrierReduction::kNone, kNone, 16);
+  EXPECT_EQ(Message(), "barrier 16: a block has barriers 0 to 15");
+}
+TEST_F(BuilderTest, BarriersCountWholeWarps) {
+  b.ThreadBarrier(BarrierReduction::kNone, kNone, 1, L(int64_t{33}));
+  EXPECT_THAT(Message(), HasSubstr("barrier for 33 threads: whole warps meet"));
+}
+TEST_F(BuilderTest, BarriersReduceBools) {
+  b.ThreadBarrier(BarrierReduction::kAnd, L(int64_t{1}));
+  EXPECT_EQ(Message(), "what a barrier reduces is literal 1; bool is wanted: cast it");
+}
+TEST_F(BuilderTest, VotesAreOfBools) {
+  b.Warp(WarpOp::kAny, {L(int64_t{1}), Of(DType::kFloat32)});
+  EXPECT_EQ(Message(), "warp operation 'any' on float32; a bool is wanted: compare it with 0");
+}
+TEST_F(BuilderTest, LanesReduceNumbers) {
+  b.Warp(WarpOp::kReduceXor, {L(int64_t{1}), Of(DType::kFloat32)});
+  EXPECT_EQ(Message(), "warp operation 'reduce_xor' on float32; it takes no such type");
+}
+TEST_F(BuilderTest, MasksAreIntegers) {
+  b.Warp(WarpOp::kSync, {L(0.5)});
+  EXPECT_EQ(Message(), "a mask of lanes is literal 0.5; uint32 is wanted: cast it");
+}
+TEST_F(BuilderTest, ShufflesAreAmongPowersOfTwo) {
+  b.Warp(WarpOp::kShuffle, {L(int64_t{1}), Of(DType::kFloat32), L(int64_t{0})}, 12);
+  EXPECT_EQ(Message(), "shuffle among groups of 12 lanes: 1, 2, 4, 8, 16 and 32 are possible");
+}
+
+// Control.
+
+TEST_F(BuilderTest, BreakStandsInALoop) {
+  b.Break();
+  EXPECT_EQ(Message(), "break stands outside of any loop");
+}
+TEST_F(BuilderTest, ContinueStandsInALoopOfItsFunction) {
+  b.BeginFor("i", DType::kInt64, L(int64_t{0}), L(int64_t{4}), L(int64_t{1}));
+  b.BeginScope();
+  b.Continue();
+  EXPECT_EQ(Message(), "continue stands outside of any loop of its function");
+}
+
+// Messages.
+
+TEST_F(BuilderTest, PrintfFormats) {
+  const auto message = [](const std::string& format, std::vector<DType> types) {
+    Builder b("k");
+    std::vector<ValueId> values;
+    for (DType type : types) values.push_back(b.Scalar(b.AddScalar("v", type)));
+    b.Printf(format, values);
+    return std::string(b.status().message());
+  };
+  EXPECT_EQ(message("%d of %5.2f%%\n", {DType::kInt8, DType::kFloat16}), "");
+  EXPECT_EQ(message("%lld %x %c", {DType::kInt64, DType::kUInt64, DType::kInt8}), "");
+  EXPECT_THAT(message("%s", {DType::kInt8}), HasSubstr("'%s' is not a conversion of kernels; they have %d"));
+  EXPECT_THAT(message("%", {}), HasSubstr("'%' is not a conversion of kernels"));
+  EXPECT_THAT(message("%*d", {DType::kInt8}), HasSubstr("'%*' is not a conversion of kernels"));
+  EXPECT_EQ(message("%d %d", {DType::kInt8}),
+            "printf: the format asks for more numbers than the 1 given; '%d' has none");
+  EXPECT_EQ(message("%d", {DType::kInt8, DType::kInt8}), "printf: 2 numbers are given and the format asks for 1");
+  EXPECT_EQ(message("%d", {DType::kFloat32}), "printf: '%d' is given float32; it prints integers: cast it, or use %g");
+  EXPECT_EQ(message("%g", {DType::kInt32}), "printf: '%g' is given int32; it prints floats: cast it, or use %d");
+  EXPECT_EQ(message("%g", {DType::kComplex64}), "printf: '%g' is given complex64; print its real and imaginary part");
+  EXPECT_EQ(message("%c", {DType::kInt64}), "printf: '%c' is given a 64-bit integer; cast it to int32");
+  EXPECT_EQ(message(std::string("a\0b", 3), {}), "printf: the format has a NUL character");
+  EXPECT_THAT(message("", std::vector<DType>(33, DType::kInt8)), HasSubstr("33 operands; at most 32 are possible"));
+}
+TEST_F(BuilderTest, AssertionsAreOfBools) {
+  b.Assert(L(int64_t{1}), "x");
+  EXPECT_THAT(Message(), HasSubstr("the condition of an assertion is literal 1; a bool is wanted"));
+}
+TEST_F(BuilderTest, AssertionsHaveNoNul) {
+  b.Assert(b.Literal(true), std::string("a\0b", 3));
+  EXPECT_EQ(Message(), "the message of an assertion has a NUL character");
+}
+
 TEST_F(BuilderTest, StoringASmallerKindIsRefused) {
   const ParamId ints = b.AddArray({.name = "n", .dtype = DType::kInt32, .rank = 1});
   b.Store(ints, {L(int64_t{0})}, Of(DType::kFloat32));
@@ -500,7 +691,7 @@ TEST_F(BuilderTest, BlocksNestToALimit) {
   EXPECT_TRUE(b.status().ok());
   b.BeginIf(Of(DType::kBool));
   EXPECT_EQ(b.status().code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_EQ(Message(), "if, for and while nest more than 256 deep");
+  EXPECT_EQ(Message(), "ifs, loops and functions nest more than 256 deep");
 }
 TEST(Limits, AKernelHasAMostNumberOfInstructions) {
   Builder b("k");

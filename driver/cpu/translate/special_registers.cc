@@ -43,6 +43,10 @@ Value* TotalSharedBytes(Emitter& e) {
   return e.b.CreateAnd(bytes, e.Int(32, ~(unit - 1) & 0xffffffff));
 }
 
+Value* GridWorkspace(Emitter& e) {
+  return LoadLaunchField(e.b, e.thread.launch, offsetof(CpuLaunch, grid_workspace), e.b.getInt64Ty());
+}
+
 struct Row {
   std::string_view name;
   Value* (*value)(Emitter&);
@@ -81,6 +85,8 @@ const Row kRows[] = {
      [](Emitter& e) -> Value* {
        return LoadLaunchField(e.b, e.thread.launch, offsetof(CpuLaunch, grid_id), e.b.getInt64Ty());
      }},
+    {"%envreg1", [](Emitter& e) { return e.b.CreateTrunc(e.b.CreateLShr(GridWorkspace(e), 32), e.b.getInt32Ty()); }},
+    {"%envreg2", [](Emitter& e) { return e.b.CreateTrunc(GridWorkspace(e), e.b.getInt32Ty()); }},
     {"%dynamic_smem_size",
      [](Emitter& e) -> Value* {
        return LoadLaunchField(e.b, e.thread.launch, offsetof(CpuLaunch, dynamic_shared_bytes), e.b.getInt32Ty());
@@ -114,8 +120,8 @@ const Row kRows[] = {
     {"%current_graph_exec", &Zero},  // No graph is launched by a kernel.
 };
 
-// Registers of a family that are all 0: %envreg0 to 31, which a driver sets for itself, and the performance counters
-// %pm0 to 7, of 32 bits and (_64) of 64.
+// Registers of a family that are all 0: %envreg0 to 31, which a driver sets for itself (but for two), and the
+// performance counters %pm0 to 7, of 32 bits and (_64) of 64.
 bool IsZeroByNumber(std::string_view name) {
   static constexpr struct {
     std::string_view before, after;

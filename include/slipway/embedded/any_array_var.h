@@ -18,6 +18,7 @@
 #include "absl/types/span.h"
 #include "slipway/dtype.h"
 #include "slipway/embedded/any_var.h"
+#include "slipway/embedded/array_var.h"
 #include "slipway/embedded/operand.h"
 #include "slipway/embedded/trace.h"
 #include "slipway/embedded/var.h"
@@ -45,8 +46,7 @@ class AnyElementRef {
 
  private:
   friend class AnyArrayVar;
-  template <OperandLike X>
-  friend AnyExpr AtomicAdd(const AnyElementRef& target, const X& value);
+  friend struct internal::Place;
 
   AnyElementRef(internal::TraceRef array, const internal::Indices& indices) : array_(array), indices_(indices) {}
   const AnyElementRef& Store(const internal::Operand& value) const {
@@ -58,13 +58,7 @@ class AnyElementRef {
   internal::Indices indices_;
 };
 
-// As AtomicAdd on an element of a typed array: the element's value from just before.
-template <OperandLike X>
-AnyExpr AtomicAdd(const AnyElementRef& target, const X& value) {
-  return AnyExpr::FromTrace(internal::AtomicAddElement(target.array_, target.indices_, internal::ToOperand(value)));
-}
-
-// An array parameter.
+// An array: a parameter, or one of the kernel's own (memory.h).
 class AnyArrayVar {
  public:
   // kVoid, 0 and false after an error.
@@ -82,6 +76,7 @@ class AnyArrayVar {
   }
   template <IndexLike... I>
   requires(sizeof...(I) <= kMaxRank) AnyElementRef operator()(const I&... indices) const {
+    const internal::TraceEntry entry(array_);
     return At({AnyExpr(indices)...});
   }
   // The same for indices in a list: At({i, j, k}), or a vector of AnyExpr that a loop over rank() filled.
@@ -100,6 +95,7 @@ class AnyArrayVar {
     return AnyElementRef(array_, internal::Unravel(array_, internal::ToOperand(index)));
   }
 
+  internal::TraceRef Get() const { return array_; }
   static AnyArrayVar FromTrace(internal::TraceRef array) { return AnyArrayVar(array); }
 
  private:

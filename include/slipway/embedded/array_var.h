@@ -2,7 +2,7 @@
 //
 //   [](ArrayVar<float, 2> y, ArrayVar<const float, 1> x) {
 //     y(i, j) = 2 * x[at[i]];          // gathers and scatters: any integer is an index
-//     AtomicAdd(y(0, 0), x[i]);
+//     AtomicAdd(y(0, 0), x[i]);      // memory.h
 //   }
 //
 // Indices are not checked. Copying an ArrayVar is the same array.
@@ -19,6 +19,16 @@
 #include "slipway/signature.h"
 
 namespace slipway {
+
+namespace internal {
+// The place that an element is, for the operations of memory.h.
+struct Place {
+  template <class E>
+  explicit Place(const E& element) : array(element.array_), indices(element.indices_) {}
+  TraceRef array;
+  Indices indices;
+};
+}  // namespace internal
 
 // One element: a place in an array. Used as a value it is loaded, at that point; assigned, it is stored. The indices
 // are computed once, where it is written, so `auto e = y[i]` names the same place after i has changed, and its value
@@ -46,8 +56,7 @@ class ElementRef {
  private:
   template <Element U, int N, Layout L>
   friend class ArrayVar;
-  template <Element U, StorableIn<U> X>
-  requires(!std::is_const_v<U>) friend Expr<U> AtomicAdd(const ElementRef<U>& target, const X& value);
+  friend struct internal::Place;
 
   ElementRef(internal::TraceRef array, const internal::Indices& indices) : array_(array), indices_(indices) {}
   const ElementRef& Store(const internal::Operand& value) const {
@@ -59,15 +68,7 @@ class ElementRef {
   internal::Indices indices_;
 };
 
-// Adds to an element as one step that no other thread's add can come between, and returns the element's value from just
-// before. int32, int64, uint32, uint64, float32, float64; other types are an error of the trace. Sums of floats depend
-// on the order in which threads come.
-template <Element U, StorableIn<U> X>
-requires(!std::is_const_v<U>) Expr<U> AtomicAdd(const ElementRef<U>& target, const X& value) {
-  return Expr<U>::FromTrace(internal::AtomicAddElement(target.array_, target.indices_, internal::ToOperand(value)));
-}
-
-// An array parameter of element type T (const T: only read) and rank N.
+// An array of element type T (const T: only read) and rank N: a parameter, or one of the kernel's own (memory.h).
 template <Element T, int N, Layout L = Layout::kStrided>
 class ArrayVar {
   static_assert(N >= 0 && N <= kMaxRank, "Slipway arrays have 0 to 8 dimensions");
@@ -82,6 +83,7 @@ class ArrayVar {
   template <IndexLike... I>
   requires(sizeof...(I) == N) ElementRef<T>
   operator()(const I&... indices) const {
+    const internal::TraceEntry entry(array_);
     return ElementRef<T>(array_, {N, {internal::ValueOf(internal::ToOperand(indices))...}});
   }
 
@@ -89,6 +91,7 @@ class ArrayVar {
   Expr<int64_t> shape(int dimension) const { return Expr<int64_t>::FromTrace(internal::Extent(array_, dimension)); }
   Expr<int64_t> size() const { return Expr<int64_t>::FromTrace(internal::SizeOfArray(array_)); }
 
+  internal::TraceRef Get() const { return array_; }
   static ArrayVar FromTrace(internal::TraceRef array) { return ArrayVar(array); }
 
  private:

@@ -25,20 +25,27 @@ namespace slipway {
 // What If returns, to hang an Else on, in the same statement.
 class IfResult {
  public:
+  explicit IfResult(const internal::Operand& condition) : condition_(condition) {}
   template <class Body>
   void Else(Body&& otherwise) && {
+    const internal::TraceEntry entry(condition_);
     internal::ReopenElse();
     std::forward<Body>(otherwise)();
     internal::EndIf();
   }
+
+ private:
+  internal::Operand condition_;  // Tells whose kernel it is.
 };
 
 template <Condition C, class Body>
 IfResult If(const C& condition, Body&& then) {
-  internal::BeginIf(internal::ToOperand(condition));
+  const internal::Operand holds = internal::ToOperand(condition);
+  const internal::TraceEntry entry(holds);
+  internal::BeginIf(holds);
   std::forward<Body>(then)();
   internal::EndIf();
-  return {};
+  return IfResult(holds);
 }
 template <Condition C, class Then, class Otherwise>
 void If(const C& condition, Then&& then, Otherwise&& otherwise) {
@@ -49,8 +56,24 @@ void If(const C& condition, Then&& then, Otherwise&& otherwise) {
 // are computed once, in int64. Step 0 runs nothing.
 struct LoopRange {
   Expr<int64_t> begin, end, step;
+  uint32_t unroll = 0;
+
+  // How many turns the compiler makes one of: 1 for none, 0 (as it is) as it sees fit.
+  LoopRange Unroll(uint32_t count) const { return {begin, end, step, count}; }
 };
 namespace internal {
+// An operand that tells whose kernel some are of: the first that is no number of the host program.
+template <class... X>
+Operand AnyOf(const X&... x) {
+  Operand found = 0;
+  const auto look = [&](const auto& operand) {
+    if constexpr (Expression<std::remove_cvref_t<decltype(operand)>>) {
+      if (found.kind != Operand::kValue) found = ToOperand(operand);
+    }
+  };
+  (look(x), ...);
+  return found;
+}
 template <class X>
 Expr<int64_t> Bound(const X& x) {
   return Expr<int64_t>::FromTrace(LoopBound(ToOperand(x)));
@@ -58,14 +81,17 @@ Expr<int64_t> Bound(const X& x) {
 }  // namespace internal
 template <IndexLike E>
 LoopRange Range(const E& end) {
+  const internal::TraceEntry entry(internal::ToOperand(end));
   return {Expr<int64_t>(0), internal::Bound(end), Expr<int64_t>(1)};
 }
 template <IndexLike B, IndexLike E>
 LoopRange Range(const B& begin, const E& end) {
+  const internal::TraceEntry entry(internal::AnyOf(begin, end));
   return {internal::Bound(begin), internal::Bound(end), Expr<int64_t>(1)};
 }
 template <IndexLike B, IndexLike E, IndexLike S>
 LoopRange Range(const B& begin, const E& end, const S& step) {
+  const internal::TraceEntry entry(internal::AnyOf(begin, end, step));
   return {internal::Bound(begin), internal::Bound(end), internal::Bound(step)};
 }
 
@@ -92,6 +118,7 @@ inline Expr<uint32_t> GridSize(int dimension = 0) {
 // place from nowhere else may be launched for sizes past the largest grid.
 template <IndexLike E>
 LoopRange GridStride(const E& n) {
+  const internal::TraceEntry entry(internal::ToOperand(n));
   // In statements of their own: C++ leaves the order of arguments to the compiler, and kernels should not depend on it.
   const Expr<int64_t> first = Expr<int64_t>::FromTrace(internal::GridStrideFirst());
   const Expr<int64_t> end = internal::Bound(n);
@@ -102,8 +129,9 @@ LoopRange GridStride(const E& n) {
 template <class Body>
 requires std::is_invocable_v<Body, Expr<int64_t>>
 void For(const LoopRange& range, Body&& body) {
+  const internal::TraceEntry entry(range.end.Get());
   const Expr<int64_t> value =
-      Expr<int64_t>::FromTrace(internal::BeginFor(range.begin.Get(), range.end.Get(), range.step.Get()));
+      Expr<int64_t>::FromTrace(internal::BeginFor(range.begin.Get(), range.end.Get(), range.step.Get(), range.unroll));
   std::forward<Body>(body)(value);
   internal::EndFor();
 }
@@ -111,8 +139,8 @@ void For(const LoopRange& range, Body&& body) {
 // Runs the body as long as the condition, computed anew each time, holds.
 template <class ConditionBody, class Body>
 requires Condition<std::invoke_result_t<ConditionBody>>
-void While(ConditionBody&& condition, Body&& body) {
-  internal::BeginWhile();
+void While(ConditionBody&& condition, Body&& body, uint32_t unroll = 0) {
+  internal::BeginWhile(unroll);
   {
     const auto holds = std::forward<ConditionBody>(condition)();
     internal::WhileCondition(internal::ToOperand(holds));
@@ -121,8 +149,14 @@ void While(ConditionBody&& condition, Body&& body) {
   internal::EndWhile();
 }
 
-// Ends this thread's work.
-inline void Return() { internal::ReturnFromKernel(); }
+// End the innermost loop, or this turn of it.
+inline void Break() { internal::BreakLoop(); }
+inline void Continue() { internal::ContinueLoop(); }
+
+// In a DeviceFunction without results ends the call (see functions.h); elsewhere this thread's work.
+inline void Return() { internal::ReturnFromThis(); }
+// Ends this thread's work, wherever.
+inline void Exit() { internal::ExitThread(); }
 
 }  // namespace slipway
 

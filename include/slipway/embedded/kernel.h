@@ -26,6 +26,7 @@
 #include "slipway/dispatch.h"
 #include "slipway/embedded/array_var.h"
 #include "slipway/embedded/function_params.h"
+#include "slipway/embedded/struct_var.h"
 #include "slipway/embedded/trace.h"
 #include "slipway/embedded/var.h"
 #include "slipway/kernel.h"
@@ -40,7 +41,8 @@ namespace internal {
 // What a parameter of a kernel's function stands for in a launch, and how it is made in a trace.
 template <class P>
 struct KernelParam {
-  static_assert(sizeof(P) == 0, "a kernel's function takes ArrayVar<T, N> and Var<T> (or Expr<T>) parameters");
+  static_assert(sizeof(P) == 0,
+                "a kernel's function takes ArrayVar<T, N>, Var<T> (or Expr<T>) and StructVar<S> parameters");
 };
 template <class T>
 struct KernelParam<Var<T>> {
@@ -51,6 +53,11 @@ template <class T>
 struct KernelParam<Expr<T>> {
   using Launch = T;
   static Expr<T> Make(uint32_t index) { return Expr<T>::FromTrace(ScalarParam(index)); }
+};
+template <class S>
+struct KernelParam<StructVar<S>> {
+  using Launch = S;
+  static StructVar<S> Make(uint32_t index) { return StructVar<S>(index); }
 };
 template <class T, int N, Layout L>
 struct KernelParam<ArrayVar<T, N, L>> {

@@ -16,9 +16,12 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "slipway/device.h"
 #include "slipway/dtype.h"
 #include "slipway/kernel.h"
+#include "slipway/launch_bounds.h"
+#include "slipway/memory_model.h"
 #include "slipway/signature.h"
 
 namespace slipway::internal {
@@ -57,7 +60,10 @@ struct Operand {
   };
 };
 
-using Operands = std::initializer_list<Operand>;
+using Operands = absl::Span<const Operand>;
+
+enum class ArraySpace : uint8_t { kLocal, kShared, kConstant };
+enum class BarrierKind : uint8_t { kPlain, kAnd, kOr, kCount };
 
 // The indices of an element.
 struct Indices {
@@ -65,8 +71,8 @@ struct Indices {
   TraceRef at[kMaxRank];
 };
 
-// Each appends to the kernel being traced. After an error they do nothing and return an empty TraceRef. Outside of any
-// kernel they do nothing and say so once, on stderr.
+// Each appends to the kernel that its operands belong to, or else to the one being traced. After an error they do
+// nothing and return an empty TraceRef. Outside of any kernel they do nothing and say so once, on stderr.
 TraceRef Apply(const char* op, Operands operands, DType type);  // By the operator's name in jit/ops.h; kVoid: any type.
 TraceRef CastTo(DType type, const Operand& value);
 TraceRef NewVariable(DType type, const Operand& value);
@@ -74,9 +80,26 @@ TraceRef ReadVariable(TraceRef variable);
 void WriteVariable(TraceRef variable, const Operand& value);
 TraceRef ScalarParam(uint32_t param);
 TraceRef ArrayParam(uint32_t param);
-TraceRef LoadElement(TraceRef array, const Indices& indices);
-void StoreElement(TraceRef array, const Indices& indices, const Operand& value);
-TraceRef AtomicAddElement(TraceRef array, const Indices& indices, const Operand& value);
+TraceRef LoadElement(TraceRef array, const Indices& indices, const MemoryAccess& access = {});
+void StoreElement(TraceRef array, const Indices& indices, const Operand& value, const MemoryAccess& access = {});
+std::vector<TraceRef> LoadElements(TraceRef array, const Indices& first, int lanes, CacheHint hint);
+void StoreElements(TraceRef array, const Indices& first, Operands values, CacheHint hint);
+// By the operation's name in jit/effects.h.
+TraceRef AtomicOnElement(const char* op, TraceRef array, const Indices& indices, Operands operands, MemoryOrder order,
+                         MemoryScope scope);
+TraceRef OnWarp(const char* op, Operands operands, int width = 32);
+TraceRef OnBlock(BarrierKind kind, const Operand& predicate, int id, const Operand* threads);
+void FenceFor(MemoryScope scope);
+void SyncGrid();
+void SleepFor(const Operand& nanoseconds);
+void PrintfOf(const std::string& format, Operands operands);
+void AssertThat(const Operand& condition, const std::string& message);
+void TrapHere();
+// Arrays of the kernel's own. `data` has the elements of constant ones.
+TraceRef NewArray(ArraySpace space, DType dtype, const int64_t* shape, size_t rank, std::string data = {});
+TraceRef NewDynamicSharedArray(DType dtype, Operands extents);
+TraceRef StructField(uint32_t param, uint32_t offset, DType dtype);
+void BoundLaunches(const LaunchBounds& bounds);
 TraceRef ValueOf(const Operand& operand);  // Its value now; a literal stays one.
 TraceRef Extent(TraceRef array, int dimension);
 TraceRef SizeOfArray(TraceRef array);
@@ -85,15 +108,25 @@ TraceRef GlobalIndexValue();
 TraceRef GridStrideFirst();  // The global index of the thread, and the number of threads.
 TraceRef GridStrideStep();
 TraceRef SpecialValue(const char* name, int dimension);  // "thread", "block", "block_dim", "grid_dim"; 0 to 2.
+TraceRef RegisterValue(const char* name);                // One of the others, by its name in jit/ops.h.
 void BeginIf(const Operand& condition);
 void ReopenElse();
 void EndIf();
-TraceRef BeginFor(const Operand& begin, const Operand& end, const Operand& step);
+TraceRef BeginFor(const Operand& begin, const Operand& end, const Operand& step, uint32_t unroll);
 void EndFor();
-void BeginWhile();
+void BeginWhile(uint32_t unroll);
 void WhileCondition(const Operand& condition);
 void EndWhile();
-void ReturnFromKernel();
+void BreakLoop();
+void ContinueLoop();
+// The body of function `id`, called `name`, put where it is called. BeginFunction is false, and the body is not to be
+// run, after an error, which a function that calls itself is. Results are written by each return; EndFunction gives
+// them.
+bool BeginFunction(const void* id, const std::string& name);
+void ReturnFromFunction(Operands results);
+std::vector<TraceRef> EndFunction();
+void ReturnFromThis();  // From the function, if one is open, else from the kernel.
+void ExitThread();
 
 // What is known of a value, a variable, an array or any parameter while its kernel is traced; kVoid and an empty
 // ParamSpec after an error.
@@ -119,6 +152,19 @@ class TracedKernel {
   virtual std::string ir() const = 0;  // Empty after an error.
   // `index32` computes addresses in 32 bits; the compiled signature says so, and launches demand arrays that allow it.
   virtual absl::StatusOr<CompiledKernel> Compile(const Device& device, bool index32) const = 0;
+};
+
+// Makes the kernel of a value the one that this thread traces, as long as it lives: for what goes on after the value,
+// such as the body of an If, where a KernelBuilder's kernel is open.
+class TraceEntry {
+ public:
+  explicit TraceEntry(const Operand& operand);
+  ~TraceEntry();
+  TraceEntry(const TraceEntry&) = delete;
+  TraceEntry& operator=(const TraceEntry&) = delete;
+
+ private:
+  void* outer_;
 };
 
 // Makes this thread trace a kernel as long as it lives: construct, run the kernel's function, Finish. Not part of the

@@ -1,0 +1,299 @@
+// Kernels that a program assembles from data, compared with plain host loops.
+#include "slipway/kernel_builder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <thread>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "slipway/slipway.h"
+#include "tests/embedded/run_fixture.h"
+
+namespace slipway {
+namespace {
+
+using testing::HasSubstr;
+
+class Building : public RunFixture {};
+
+std::string Message(const absl::Status& status) { return std::string(status.message()); }
+
+TEST_F(Building, GatherScale) {
+  for (DType dtype : {DType::kInt16, DType::kFloat32, DType::kUInt64}) {
+    KernelBuilder b("gather_scale");
+    AnyArrayVar out = b.Array("out", DType::kFloat64, 1), in = b.Array("in", dtype, 1);
+    AnyArrayVar at = b.Array("at", DType::kInt32, 1);
+    AnyExpr factor = b.Scalar("factor", DType::kFloat64);
+    AnyExpr i = b.GridStrideIndex(out.size());
+    out[i] = factor * in[at[i]];
+    Kernel kernel = b.Build(device).value();
+    const std::vector<double> source = {5, 7, 11};
+    AnyArray values = dtype == DType::kInt16     ? AnyArray(Make(std::vector<int16_t>{5, 7, 11}))
+                      : dtype == DType::kFloat32 ? AnyArray(Make(std::vector<float>{5, 7, 11}))
+                                                 : AnyArray(Make(std::vector<uint64_t>{5, 7, 11}));
+    const std::vector<int32_t> places = {2, 0, 1, 1, 2};
+    auto result = Make(std::vector<double>(5));
+    ASSERT_EQ(kernel.Launch(stream, ForSize(5), {result, values, Make(places), 0.5}), absl::OkStatus());
+    std::vector<double> want;
+    for (int32_t place : places) want.push_back(0.5 * source[place]);
+    EXPECT_EQ(Read(result), want);
+  }
+}
+
+// Arrays that are only read take views of const elements; the index width can be chosen.
+TEST_F(Building, SignatureOfWhatIsRead) {
+  KernelBuilder b("k");
+  AnyArrayVar y = b.Array("y", DType::kInt32, 2, Layout::kContiguous), x = b.Array("x", DType::kInt32, 1);
+  y(b.ThreadIndex(), 0) = x[0];
+  CompiledKernel wide = b.Compile(device).value(), narrow = b.Compile(device, /*index32=*/true).value();
+  EXPECT_EQ(Describe(wide.signature), "(y: int32[:,:] contiguous, x: const int32[:])");
+  EXPECT_EQ(Describe(narrow.signature), "(y: int32[:,:] contiguous index32, x: const int32[:] index32)");
+}
+
+// An expression tree of a host program, walked without recursion into C++ operators: operators by name.
+TEST_F(Building, ExpressionTrees) {
+  struct Node {
+    std::string op;  // "", and then x, or a constant.
+    std::vector<int> operands;
+    double value = 0;
+  };
+  const std::vector<Node> tree = {{"", {}},        {"const", {}, 2.5}, {"*", {0, 1}},        {"sqrt", {2}},
+                                  {"max", {3, 0}}, {"<", {0, 1}},      {"select", {5, 4, 2}}};
+  KernelBuilder b("tree");
+  AnyArrayVar y = b.Array("y", DType::kFloat32, 1), x = b.Array("x", DType::kFloat32, 1);
+  AnyExpr i = b.GridStrideIndex(y.size());
+  std::vector<AnyExpr> values;
+  for (const Node& node : tree) {
+    std::vector<AnyExpr> operands;
+    for (int operand : node.operands) operands.push_back(values[operand]);
+    if (node.op.empty()) {
+      values.push_back(x[i]);
+    } else if (node.op == "const") {
+      values.push_back(b.Cast(DType::kFloat32, node.value));
+    } else {
+      values.push_back(b.Apply(node.op, operands));
+    }
+  }
+  y[i] = values.back();
+  Kernel kernel = b.Build(device).value();
+  const std::vector<float> host = {0.5f, 1, 2, 3, 4};
+  auto in = Make(host), out = Make(std::vector<float>(5));
+  ASSERT_EQ(kernel.Launch(stream, ForSize(5), {out, in}), absl::OkStatus());
+  std::vector<float> want;
+  for (float v : host) want.push_back(v < 2.5f ? std::max(std::sqrt(v * 2.5f), v) : v * 2.5f);
+  EXPECT_EQ(Read(out), want);
+}
+
+// Control flow in pairs, as a program that walks over a list of steps makes it.
+TEST_F(Building, ControlFlowInPairs) {
+  KernelBuilder b("pairs");
+  AnyArrayVar out = b.Array("out", DType::kInt64, 1);
+  AnyExpr i = b.GlobalIndex();
+  b.BeginIf(i >= out.size());
+  b.Return();
+  b.EndIf();
+  AnyVar sum = b.Variable(DType::kInt64, 0);
+  AnyExpr k = b.BeginFor(i + 1);
+  b.BeginIf(k % 3 == 0);
+  b.Continue();
+  b.EndIf();
+  sum += k;
+  b.EndFor();
+  AnyVar n = b.Variable(sum);
+  b.BeginWhile();
+  b.WhileCondition(n > 10);
+  n = n / 2;
+  b.EndWhile();
+  b.BeginIf(i % 2 == 0);
+  out[i] = sum;
+  b.Else();
+  out[i] = -n;
+  b.EndIf();
+  Kernel kernel = b.Build(device).value();
+  auto result = Make(std::vector<int64_t>(40));
+  ASSERT_EQ(kernel.Launch(stream, ForSize(40), {result}), absl::OkStatus());
+  std::vector<int64_t> want;
+  for (int64_t i = 0; i < 40; ++i) {
+    int64_t sum = 0;
+    for (int64_t k = 0; k <= i; ++k) sum += k % 3 == 0 ? 0 : k;
+    int64_t n = sum;
+    while (n > 10) n /= 2;
+    want.push_back(i % 2 == 0 ? sum : -n);
+  }
+  EXPECT_EQ(Read(result), want);
+}
+
+// The same with lambdas, inside of which embedded C++ serves; a shared array, a barrier and a function with two
+// results.
+TEST_F(Building, ControlFlowWithLambdas) {
+  const DeviceFunction order(
+      "order", [](const AnyExpr& a, const AnyExpr& b) { return std::tuple(AnyExpr(min(a, b)), AnyExpr(max(a, b))); });
+  KernelBuilder b("sort_pairs");
+  AnyArrayVar data = b.Array("data", DType::kFloat32, 1);
+  AnyArrayVar box = b.SharedArray(DType::kFloat32, {64});
+  AnyExpr t = b.ThreadIndex();
+  box[t] = data[t];
+  b.SyncThreads();
+  // Odd-even transposition sort of 64 numbers.
+  b.For(b.Literal(int64_t{0}), b.Literal(int64_t{64}), [&](const AnyExpr& round) {
+    AnyExpr left = 2 * b.Cast(DType::kInt64, t) + round % 2;
+    b.If(left + 1 < 64, [&] {
+      auto [low, high] = order(box[left], box[left + 1]);
+      box[left] = low;
+      box[left + 1] = high;
+    });
+    SyncThreads();
+  });
+  data[t] = box[t];
+  Kernel kernel = b.Build(device).value();
+  std::vector<float> host(64);
+  for (int i = 0; i < 64; ++i) host[i] = static_cast<float>(i * 37 % 64);
+  auto array = Make(host);
+  ASSERT_EQ(kernel.Launch(stream, LaunchConfig{.grid = {1}, .block = {64}}, {array}), absl::OkStatus());
+  std::sort(host.begin(), host.end());
+  EXPECT_EQ(Read(array), host);
+}
+
+TEST_F(Building, StructsTablesAndDynamicShared) {
+  struct Params {
+    int8_t kind;
+    double weight;
+  };
+  KernelBuilder b("mixed");
+  AnyArrayVar out = b.Array("out", DType::kFloat64, 1);
+  const uint32_t params = b.Struct("params", sizeof(Params), alignof(Params));
+  const float taps[] = {1, 10, 100, 1000};
+  const int64_t shape[] = {2, 2};
+  AnyArrayVar table =
+      b.ConstantArray(DType::kFloat32, shape, std::string(reinterpret_cast<const char*>(taps), sizeof(taps)));
+  AnyExpr t = b.ThreadIndex();
+  const AnyExpr extents[] = {b.BlockSize()};
+  AnyArrayVar box = b.DynamicSharedArray(DType::kInt16, extents);
+  AnyArrayVar own = b.LocalArray(DType::kFloat64, {2});
+  box[t] = b.Cast(DType::kInt16, t);
+  b.SyncThreads();
+  own[t % 2] = b.Field(params, offsetof(Params, weight), DType::kFloat64);
+  out[t] = own[t % 2] * table(t % 2, b.Field(params, offsetof(Params, kind), DType::kInt8)) + box[7 - t];
+  Kernel kernel = b.Build(device).value();
+  auto result = Make(std::vector<double>(8));
+  const Params given = {1, 0.5};
+  ASSERT_EQ(kernel.Launch(stream, LaunchConfig{.grid = {1}, .block = {8}, .shared_bytes = 16}, {result, given}),
+            absl::OkStatus());
+  std::vector<double> want;
+  for (int t = 0; t < 8; ++t) want.push_back(0.5 * taps[t % 2 * 2 + 1] + (7 - t));
+  EXPECT_EQ(Read(result), want);
+}
+
+// Two kernels that are made at the same time, by turns, and on several threads.
+TEST_F(Building, BuildersInterleave) {
+  KernelBuilder first("first"), second("second");
+  AnyArrayVar a = first.Array("a", DType::kInt32, 1), c = second.Array("c", DType::kInt32, 1);
+  AnyExpr i = first.GlobalIndex(), j = second.GlobalIndex();
+  AnyVar x = first.Variable(DType::kInt32, 1), y = second.Variable(DType::kInt32, 100);
+  x += 1;
+  y += 10;
+  If(i == 0, [&] { x = x * 5; });
+  second.If(j == 0, [&] { y = y * 3; });
+  c[j] = y;
+  a[i] = x;
+  std::thread other([&] {  // Handed to another thread.
+    KernelBuilder moved = std::move(second);
+    Kernel kernel = moved.Build(device).value();
+    auto result = Make(std::vector<int32_t>(2));
+    EXPECT_EQ(kernel.Launch(stream, LaunchConfig{.grid = {1}, .block = {2}}, {result}), absl::OkStatus());
+    EXPECT_THAT(Read(result), testing::ElementsAre(330, 110));
+  });
+  other.join();
+  Kernel kernel = first.Build(device).value();
+  auto result = Make(std::vector<int32_t>(2));
+  ASSERT_EQ(kernel.Launch(stream, LaunchConfig{.grid = {1}, .block = {2}}, {result}), absl::OkStatus());
+  EXPECT_THAT(Read(result), testing::ElementsAre(10, 2));
+}
+
+TEST_F(Building, Mistakes) {
+  {
+    KernelBuilder b("1st");
+    EXPECT_THAT(Message(b.Build(device).status()), HasSubstr("kernel name '1st' is not an identifier"));
+  }
+  {
+    KernelBuilder b("k");
+    b.Array("x", DType::kInt8, 1);
+    b.Scalar("x", DType::kInt8);
+    EXPECT_EQ(Message(b.status()), "kernel 'k': two parameters are called 'x'; give each its own name");
+  }
+  {
+    KernelBuilder b("k");
+    b.Apply("frobnicate", {b.Literal(1.0)});
+    EXPECT_EQ(Message(b.status()), "kernel 'k': there is no operator or function 'frobnicate'");
+  }
+  {
+    KernelBuilder b("k");
+    b.Apply("sqrt", {b.Literal(1.0), b.Literal(1.0)});
+    EXPECT_EQ(Message(b.status()), "kernel 'k': 'sqrt' takes 1 operand, not 2");
+  }
+  {
+    KernelBuilder b("k");
+    AnyArrayVar x = b.Array("x", DType::kInt8, 2);
+    x[0] = 1;
+    EXPECT_EQ(Message(b.status()), "'x' has rank 2 and takes 2 indices, not 1");
+    EXPECT_EQ(b.Ir().status(), b.status());
+    EXPECT_EQ(b.Build(device).status(), b.status());
+  }
+  {
+    KernelBuilder b("k");
+    b.BeginIf(b.Literal(true));
+    EXPECT_EQ(b.Ir().status().message(), "kernel 'k': 1 open block(s) were not ended");
+  }
+  {
+    KernelBuilder b("k");
+    b.BeginIf(b.Literal(true));
+    b.EndFor();
+    EXPECT_THAT(Message(b.status()), HasSubstr("does not close the innermost open block"));
+  }
+  {
+    KernelBuilder b("k");
+    AnyArrayVar x = b.Array("x", DType::kInt8, 1);
+    x[0] = 1;
+    EXPECT_EQ(b.Ir().status(), absl::OkStatus());
+    x[1] = 2;  // Too late, and without harm.
+    EXPECT_EQ(b.Ir().status(), absl::OkStatus());
+    EXPECT_THAT(b.Ir().value(), testing::Not(HasSubstr("2:i8")));
+  }
+  {
+    KernelBuilder a("a"), b("b");
+    AnyArrayVar x = a.Array("x", DType::kInt8, 1), y = b.Array("y", DType::kInt8, 1);
+    x[0] = y[0];
+    EXPECT_THAT(Message(a.status()), HasSubstr("of another kernel is used"));
+    EXPECT_EQ(b.status(), absl::OkStatus());
+  }
+  {
+    KernelBuilder b("b");
+    AnyArrayVar y = b.Array("y", DType::kInt8, 1);
+    auto kernel = MakeKernel("k", [&](ArrayVar<int8_t, 1> x) { x[0] = Cast<int8_t>(AnyExpr(y[0])); });
+    EXPECT_THAT(Message(kernel.status()), HasSubstr("of another kernel is used"));
+  }
+}
+
+// Values that outlive their builder do nothing.
+TEST_F(Building, ValuesOutliveTheirBuilder) {
+  auto b = std::make_unique<KernelBuilder>("k");
+  AnyArrayVar x = b->Array("x", DType::kInt8, 1);
+  AnyExpr one = b->Literal(int64_t{1});
+  b.reset();
+  AnyExpr two = one + one;
+  x[two] = 1;
+  EXPECT_EQ(two.dtype(), DType::kVoid);
+}
+
+}  // namespace
+}  // namespace slipway
