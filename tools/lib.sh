@@ -10,7 +10,8 @@ die() {
   exit 1
 }
 
-# Installs those packages of tools/packages.txt that dpkg does not know as installed. Says nothing when all are there.
+# install_packages [MORE PACKAGES]: installs those of tools/packages.txt, and more, that dpkg does not know as installed.
+# Says nothing when all are there.
 install_packages() {
   local missing=() package log
   if ! command -v dpkg-query > /dev/null; then
@@ -19,7 +20,7 @@ install_packages() {
   fi
   while read -r package; do
     dpkg-query -W -f '${db:Status-Abbrev}' "$package" 2> /dev/null | grep -q '^ii' || missing+=("$package")
-  done < <(grep -v '^#' "$root/tools/packages.txt")
+  done < <(grep -v '^#' "$root/tools/packages.txt"; (($# == 0)) || printf '%s\n' "$@")
   ((${#missing[@]} == 0)) && return
 
   local as_root=()

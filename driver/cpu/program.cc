@@ -96,11 +96,9 @@ absl::Status Initialize(const ptx::Module& module, const std::vector<size_t>& de
     const ptx::Variable& variable = module.variables[i];
     if (!IsInMemory(variable) || definitions[i] != i) continue;
     auto* const memory = reinterpret_cast<std::byte*>(addresses[i]);
-    if (variable.initializer.empty()) {
-      std::memset(memory, 0, variable.bytes);
-      continue;
-    }
-    std::memcpy(memory, variable.initializer.data(), variable.bytes);
+    const size_t given = variable.initializer.size();
+    std::copy(variable.initializer.begin(), variable.initializer.end(), memory);
+    std::memset(memory + given, 0, variable.bytes - given);
     for (const ptx::Relocation& relocation : variable.relocations) {
       SLIPWAY_ASSIGN_OR_RETURN(uint64_t address,
                                AddressOf(module, addresses, code, relocation.symbol, relocation.line));

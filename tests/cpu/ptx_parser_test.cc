@@ -38,7 +38,7 @@ TEST(PtxParser, ReadsAModule) {
   ASSERT_EQ((*module)->variables.size(), 3U);
   EXPECT_EQ((*module)->variables[1].relocations.size(), 1U);
   EXPECT_EQ((*module)->variables[1].relocations[0].addend, 8);
-  EXPECT_EQ((*module)->variables[2].initializer.size(), 16U);
+  EXPECT_EQ((*module)->variables[2].initializer.size(), 12U);
   ASSERT_EQ((*module)->functions.size(), 2U);
   const Function& kernel = (*module)->functions[1];
   EXPECT_TRUE(kernel.is_kernel);
@@ -83,6 +83,18 @@ TEST(PtxParser, KnowsWhereInstructionsStand) {
   }
   EXPECT_THAT(where, ::testing::ElementsAre("line 9 of the PTX", "a.cu:10", "a.cu:10", "b.h:5, inlined at a.cu:10",
                                             "line 15 of the PTX", "a.cu:11", "line 21 of the PTX"));
+}
+
+// Time and memory are in proportion to the text, whatever it declares.
+TEST(PtxParser, CostsNoMoreThanItsTextIsLong) {
+  std::string text = kHeader;
+  for (int i = 0; i < 1000; ++i) text += ".global .b8 a" + std::to_string(i) + "[0x4000000000] = {1, 2};\n";
+  text += ".entry k()\n{\n.reg .b32 %r<1000000000>;\nmov.b32 %r1, %r" + std::string(200'000, '7') + ";\n}\n";
+  const auto module = Parse(text);
+  ASSERT_TRUE(module.ok()) << module.status();
+  EXPECT_EQ((*module)->variables[999].bytes, 0x4000000000U);
+  EXPECT_EQ((*module)->variables[999].initializer.size(), 2U) << "zeros follow";
+  ASSERT_EQ((*module)->functions[0].variables.size(), 1U);
 }
 
 struct Bad {
@@ -141,6 +153,13 @@ const Bad kBad[] = {
     {"BadAlign", std::string(kHeader) + ".global .align 3 .b8 a[4];\n", ".align 3: expected a power of two"},
     {"TooManyValues", std::string(kHeader) + ".global .b32 a[1] = {1, 2};\n", "more initial values than elements"},
     {"RegisterOutside", std::string(kHeader) + ".reg .b32 %r<2>;\n", "a register outside any function"},
+    {"RegisterArray", InKernel(".reg .b32 a[4];"), "line 7: a register is no array"},
+    {"ParameterInSharedMemory", std::string(kHeader) + ".entry k(.shared .b32 x) { ret; }\n",
+     "line 4: 'x': a parameter is declared .param"},
+    {"ParameterOfAKernelInARegister", std::string(kHeader) + ".entry k(.reg .b32 x) { ret; }\n",
+     "line 4: 'x': a parameter is declared .param"},
+    {"ParameterOfAFunctionInMemory", std::string(kHeader) + ".func f(.global .b32 x) { ret; }\n",
+     "line 4: 'x': a parameter is declared .param or .reg"},
     {"NoType", std::string(kHeader) + ".global a;\n", "expected a type such as .b32"},
     {"Managed", std::string(kHeader) + ".global .attribute(.managed) .b32 a;\n", "line 4: .managed: not supported",
      absl::StatusCode::kUnimplemented},

@@ -91,6 +91,28 @@ TEST(PtxProgram, GlobalsAndConstants) {
   EXPECT_EQ(program->FindGlobal("nothing"), nullptr);
 }
 
+TEST(PtxProgram, ZerosFollowShortInitialisers) {
+  std::vector<std::byte> memory(2048, std::byte{0xff});
+  ProgramOptions options;
+  options.allocate = [&](size_t bytes, size_t align) -> absl::StatusOr<std::byte*> {
+    void* at = memory.data();
+    size_t space = memory.size();
+    return static_cast<std::byte*>(std::align(align, bytes, at, space));
+  };
+  const auto program = LoadText(std::string(kHeader) +
+                                    ".visible .global .align 4 .u32 some[4] = {7, 8};\n"
+                                    ".visible .global .align 4 .u32 none[2];\n",
+                                options);
+  ASSERT_NE(program, nullptr);
+  const auto words = [&](const char* name, size_t count) {
+    std::vector<uint32_t> found(count);
+    std::memcpy(found.data(), program->FindGlobal(name)->address, 4 * count);
+    return found;
+  };
+  EXPECT_EQ(words("some", 4), (std::vector<uint32_t>{7, 8, 0, 0}));
+  EXPECT_EQ(words("none", 2), (std::vector<uint32_t>{0, 0}));
+}
+
 TEST(PtxProgram, TrapEndsTheLaunch) {
   const auto program = LoadOrDie(ElementKernel("mov.u32 %d, 1; setp.eq.s32 %p1, %i, 3; @%p1 trap;"));
   uint32_t trapped = 0;

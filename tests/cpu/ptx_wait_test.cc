@@ -590,6 +590,14 @@ TEST(PtxWaitRefused, FunctionsThatCallThemselvesAndWait) {
               HasSubstr("'again': a function that calls itself and in which threads wait for each other"));
 }
 
+TEST(PtxWaitRefused, CodeThatWouldGrowWithTheSquareOfTheKernel) {  // Each barrier leads to the whole tail.
+  std::string body;
+  for (int i = 0; i < 300; ++i) body += "bar.sync 0; @%p1 bra TAIL;\n";
+  body += "TAIL:\n";
+  for (int i = 0; i < 400; ++i) body += "add.u32 %d, %d, %v;\n";
+  EXPECT_THAT(Refusal(Kernel(body)), HasSubstr("too much code follows too many instructions at which threads wait"));
+}
+
 TEST(PtxWaitRefused, CallsThatDoNotFit) {
   EXPECT_THAT(Refusal(kFunctionsThatWait + Kernel("call broadcast, (%t, %v);")),
               HasSubstr("'broadcast' takes 2 arguments and gives 1 results, not 2 and 0"));

@@ -35,7 +35,7 @@ struct Variable {
   uint32_t align = 1;
   bool is_extern = false;
   bool is_weak = false;                // .weak or .common: gives way to another definition.
-  std::vector<std::byte> initializer;  // Empty, or `bytes` long.
+  std::vector<std::byte> initializer;  // At most `bytes`: zeros follow.
   std::vector<Relocation> relocations;
   int line = 0;
 };

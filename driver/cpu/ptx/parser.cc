@@ -21,8 +21,8 @@ namespace {
 constexpr int kMaxScopes = 64;
 constexpr int kMaxOperandDepth = 4;
 constexpr uint64_t kMaxVariableBytes = uint64_t{1} << 40;
-constexpr uint64_t kMaxInitializedBytes = uint64_t{1} << 28;
 constexpr size_t kMaxRegisters = size_t{1} << 20;  // That a function uses.
+constexpr size_t kMaxDigits = 20;                  // Of a number of 64 bits.
 
 // `.reg .b32 %r<100>;` declares a hundred registers; they come into being when they are used.
 struct RegisterFamily {
@@ -262,6 +262,7 @@ class Parser {
     const uint64_t element =
         uint64_t{static_cast<uint64_t>(std::max(variable.type.total_bits(), 8))} / 8 * variable.vector;
     variable.align = std::max<uint32_t>(variable.align, static_cast<uint32_t>(element));
+    if (variable.space == Space::kRegister && Is("[")) return Error("a register is no array");
     while (Accept("[")) {
       uint64_t count = 0;
       if (!Is("]")) {
@@ -342,8 +343,6 @@ class Parser {
 
   absl::Status Initializer(Variable& variable) {
     const bool sized = variable.bytes != 0;
-    if (variable.bytes > kMaxInitializedBytes) return Error("an initialiser for more than 256 MiB");
-    variable.initializer.assign(variable.bytes, std::byte{0});
     size_t offset = 0;
     SLIPWAY_RETURN_IF_ERROR(InitializerPart(variable, sized, &offset, 0));
     if (!sized) variable.bytes = variable.count = offset;
@@ -361,8 +360,8 @@ class Parser {
       return Expect("}");
     }
     const size_t size = std::max(variable.type.total_bits(), 8) / 8;
-    if (!sized) variable.initializer.resize(*offset + size);
-    if (*offset + size > variable.initializer.size()) return Error("more initial values than elements");
+    if (sized && *offset + size > variable.bytes) return Error("more initial values than elements");
+    variable.initializer.resize(*offset + size);
     if (token().kind == Token::Kind::kInteger && Is(token(1), "(")) {  // 0xff00(symbol): one byte of an address.
       const uint64_t mask = tokens_[at_++].bits;
       if (size != 1) return Error("a masked address in an element that is not 8 bits wide");
@@ -418,13 +417,18 @@ class Parser {
     return name;
   }
 
-  absl::StatusOr<std::vector<Variable>> Parameters() {
+  // Of a function, a kernel or a prototype; those of kernels are all .param.
+  absl::StatusOr<std::vector<Variable>> Parameters(bool is_kernel) {
     std::vector<Variable> list;
     SLIPWAY_RETURN_IF_ERROR(Expect("("));
     while (!Is(")")) {
       SLIPWAY_ASSIGN_OR_RETURN(Variable head, DeclarationHead());
       SLIPWAY_ASSIGN_OR_RETURN(Variable variable, Declarator(head));
       if (variable.bytes == 0) return Malformed(variable.line, "'", variable.name, "' has no size");
+      if (variable.space != Space::kParam && (is_kernel || variable.space != Space::kRegister)) {
+        return Malformed(variable.line, "'", variable.name, "': a parameter is declared .param",
+                         is_kernel ? "" : " or .reg");
+      }
       list.push_back(std::move(variable));
       if (!Accept(",")) break;
     }
@@ -433,7 +437,7 @@ class Parser {
   }
 
   absl::Status ParameterList(Function& function, std::vector<int>& list) {
-    SLIPWAY_ASSIGN_OR_RETURN(std::vector<Variable> variables, Parameters());
+    SLIPWAY_ASSIGN_OR_RETURN(std::vector<Variable> variables, Parameters(function.is_kernel));
     for (Variable& variable : variables) {
       SLIPWAY_ASSIGN_OR_RETURN(int index, AddLocal(function, std::move(variable)));
       list.push_back(index);
@@ -452,11 +456,11 @@ class Parser {
     } else {
       SLIPWAY_RETURN_IF_ERROR(Expect(".callprototype"));
       if (Is("(")) {
-        SLIPWAY_ASSIGN_OR_RETURN(prototype.returns, Parameters());
+        SLIPWAY_ASSIGN_OR_RETURN(prototype.returns, Parameters(/*is_kernel=*/false));
       }
       SLIPWAY_RETURN_IF_ERROR(Identifier().status());
       if (Is("(")) {
-        SLIPWAY_ASSIGN_OR_RETURN(prototype.params, Parameters());
+        SLIPWAY_ASSIGN_OR_RETURN(prototype.params, Parameters(/*is_kernel=*/false));
       }
       while (token().kind == Token::Kind::kDirective) {
         const Token directive = token();
@@ -627,8 +631,11 @@ class Parser {
       if (scope.families.empty()) continue;
       size_t digits = name.size();
       while (digits > 0 && name[digits - 1] >= '0' && name[digits - 1] <= '9') --digits;
-      // The prefix may itself end in digits ("%rd1<5>" declares %rd10 to %rd14), so every split is tried.
-      for (size_t split = digits; split < name.size(); ++split) {
+      // The prefix may itself end in digits ("%rd1<5>" declares %rd10 to %rd14), so every split is tried that leaves a
+      // number as a declaration makes it.
+      for (size_t split = std::max(digits, name.size() - std::min(name.size(), kMaxDigits)); split < name.size();
+           ++split) {
+        if (name[split] == '0' && split + 1 < name.size()) continue;
         const auto family = scope.families.find(name.substr(0, split));
         uint64_t number = 0;
         if (family == scope.families.end() || !absl::SimpleAtoi(std::string(name.substr(split)), &number)) continue;

@@ -43,17 +43,33 @@ class Recomputed {
 
  private:
   static constexpr size_t kNone = SIZE_MAX, kSeveral = SIZE_MAX - 1;
-  static constexpr int kMostCost = 24, kNever = 1 << 20, kUnknown = -1;
+  static constexpr int kMostCost = 24, kNever = 1 << 20, kUnknown = -1, kOpen = -2;
 
-  int Cost(int r) {
-    if (cost_[r] != kUnknown) return cost_[r];
-    cost_[r] = kNever;  // While it is found out: a register that depends on itself is kept.
-    const size_t at = definitions_[r];
-    if (at >= kSeveral || !IsPure(function_, function_.body[at])) return kNever;
-    const std::string_view opcode = function_.body[at].opcode;
-    int cost = opcode == "div" || opcode == "rem" ? kMostCost / 2 : 1;
-    for (int source : EffectsOf(function_.body[at]).reads) cost = std::min(kNever, cost + Cost(source));
-    return cost_[r] = cost;
+  // Depth first with a stack of its own: chains of definitions are as long as kernels.
+  int Cost(int wanted) {
+    std::vector<int> work = {wanted};
+    while (!work.empty()) {
+      const int r = work.back();
+      const size_t at = definitions_[r];
+      if (cost_[r] == kUnknown && at < kSeveral && IsPure(function_, function_.body[at])) {
+        cost_[r] = kOpen;
+        for (int source : EffectsOf(function_.body[at]).reads) {
+          if (cost_[source] == kUnknown) work.push_back(source);
+        }
+        continue;  // It is seen again when they are known.
+      }
+      work.pop_back();
+      if (cost_[r] == kUnknown) cost_[r] = kNever;
+      if (cost_[r] != kOpen) continue;
+      const std::string_view opcode = function_.body[at].opcode;
+      int cost = opcode == "div" || opcode == "rem" ? kMostCost / 2 : 1;
+      for (int source : EffectsOf(function_.body[at]).reads) {
+        // A register that depends on itself is kept.
+        cost = std::min(kNever, cost + (cost_[source] == kOpen ? kNever : cost_[source]));
+      }
+      cost_[r] = cost;
+    }
+    return cost_[wanted];
   }
 
   const ptx::Function& function_;
@@ -106,15 +122,25 @@ class KernelRegions {
     PlaceSlots();
     PlaceLocal();
     std::vector<llvm::Constant*> waits;
+    size_t instructions = 0;
     for (size_t w = 0; w <= points_.size(); ++w) {
-      const Region region = Look(w, stops_of_full_);
+      const Region region = Look(w, stops_of_full_), region_of_some = Look(w, stops_of_some_);
+      for (const Region* one : {&region, &region_of_some}) {
+        instructions += std::count(one->part.reached.begin(), one->part.reached.end(), true);
+      }
+      if (instructions > kMostInstructions + 8 * kernel_.body.size()) {
+        return ptx::Unsupported(
+            kernel_.line, "'", kernel_.name,
+            "': too much code follows too many instructions at which threads wait; it makes more than ",
+            kMostInstructions, " instructions");
+      }
       llvm::Function* functions[3] = {};
       WaitForm form;
       SLIPWAY_ASSIGN_OR_RETURN(functions[0], EmitRegion(w, region, Lanes::kFull, &form));
       if (has_rows_) {
         SLIPWAY_ASSIGN_OR_RETURN(functions[1], EmitRegion(w, region, Lanes::kRows, &form));
       }
-      SLIPWAY_ASSIGN_OR_RETURN(functions[2], EmitRegion(w, Look(w, stops_of_some_), Lanes::kSome, &form));
+      SLIPWAY_ASSIGN_OR_RETURN(functions[2], EmitRegion(w, region_of_some, Lanes::kSome, &form));
       waits.push_back(WaitConstant(w == 0 ? Wait::kStart : form.kind, form, functions));
     }
     EmitRun(waits, run);
@@ -123,6 +149,9 @@ class KernelRegions {
 
  private:
   static constexpr uint64_t kNoSlot = UINT64_MAX;
+  // Code that several waits lead to stands in the region of each: as many times as that is what would grow with the
+  // square of a kernel's length.
+  static constexpr size_t kMostInstructions = 1 << 16;
   static constexpr size_t kParamsArgument = 2;
 
   llvm::LLVMContext& context() { return b_.getContext(); }
