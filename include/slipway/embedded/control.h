@@ -153,7 +153,7 @@ void While(ConditionBody&& condition, Body&& body, uint32_t unroll = 0) {
 inline void Break() { internal::BreakLoop(); }
 inline void Continue() { internal::ContinueLoop(); }
 
-// In a DeviceFunction without results ends the call (see functions.h); elsewhere this thread's work.
+// In a DeviceFunction without results ends the call (see device_function.h); elsewhere this thread's work.
 inline void Return() { internal::ReturnFromThis(); }
 // Ends this thread's work, wherever.
 inline void Exit() { internal::ExitThread(); }

@@ -1,4 +1,4 @@
-// Functions of embedded kernels.
+// Functions of one's own in embedded kernels.
 //
 //   const DeviceFunction clamp_add("clamp_add", [](Expr<float> x, Expr<float> y) {
 //     If(x > 1, [&] { Return(Expr<float>(1)); });        // leaves the function
@@ -10,8 +10,8 @@
 //
 // A plain C++ function on expressions serves as well; what a DeviceFunction adds is returning early, and that one which
 // calls itself is an error of the kernel instead of an endless C++ recursion.
-#ifndef SLIPWAY_EMBEDDED_FUNCTIONS_H_
-#define SLIPWAY_EMBEDDED_FUNCTIONS_H_
+#ifndef SLIPWAY_EMBEDDED_DEVICE_FUNCTION_H_
+#define SLIPWAY_EMBEDDED_DEVICE_FUNCTION_H_
 
 #include <memory>
 #include <string>
@@ -113,4 +113,4 @@ class DeviceFunction {
 
 }  // namespace slipway
 
-#endif  // SLIPWAY_EMBEDDED_FUNCTIONS_H_
+#endif  // SLIPWAY_EMBEDDED_DEVICE_FUNCTION_H_
