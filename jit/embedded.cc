@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -166,7 +167,7 @@ TraceRef Apply(const char* op, Operands operands, DType type) {
   ir::Op found;
   SLIPWAY_CHECK(ir::OpFromName(op, &found),
                 "embedded/operators.h names an operator that is not in the semantics table");
-  ir::ValueId values[3];
+  ir::ValueId values[ir::kMaxArity];
   size_t count = 0;
   for (const Operand& operand : operands) values[count++] = trace->Value(operand);
   const ir::ValueId result = trace->builder.Apply(found, absl::MakeConstSpan(values, count));
@@ -176,10 +177,16 @@ TraceRef Apply(const char* op, Operands operands, DType type) {
   return trace->Ref(result);
 }
 
-TraceRef CastTo(DType type, const Operand& value) {
+TraceRef CastTo(DType type, const Operand& value, const char* kind) {
   TraceScope::State* trace = CurrentTrace();
   if (trace == nullptr) return {};
-  return trace->Ref(trace->builder.Cast(type, trace->Value(value)));
+  for (int i = 0; i < ir::kNumCastKinds; ++i) {
+    const ir::CastKind candidate = static_cast<ir::CastKind>(i);
+    if (std::string_view(kind) != ir::Suffix(candidate)) continue;
+    return trace->Ref(trace->builder.Cast(type, trace->Value(value), candidate));
+  }
+  SLIPWAY_CHECK(false, "embedded/operators.h names a cast that there is not");
+  return {};
 }
 
 TraceRef NewVariable(DType type, const Operand& value) {

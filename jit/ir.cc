@@ -14,6 +14,12 @@ const char* Name(Op op) {
   return "unknown";
 }
 
+const char* Suffix(CastKind kind) {
+  constexpr const char* kSuffixes[kNumCastKinds] = {"", "rn", "rz", "ru", "rd", "sat", "bits"};
+  const int index = static_cast<int>(kind);
+  return index < kNumCastKinds ? kSuffixes[index] : "unknown";
+}
+
 const char* Name(SpecialRegister reg) {
   constexpr const char* kNames[kNumSpecialRegisters] = {"thread.x",    "thread.y",   "thread.z",    "block.x",
                                                         "block.y",     "block.z",    "block_dim.x", "block_dim.y",

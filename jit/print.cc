@@ -92,7 +92,8 @@ class Printer {
       case Op::kSpecial:
         return absl::StrCat("special ", Name(static_cast<SpecialRegister>(inst.imm)));
       case Op::kCast:
-        return absl::StrCat("cast ", Operands(inst, 0, count));
+        return absl::StrCat("cast", inst.imm == 0 ? "" : "_", Suffix(static_cast<CastKind>(inst.imm)), " ",
+                            Operands(inst, 0, count));
       case Op::kShape:
         return absl::StrCat("shape ", ParamName(kernel_, inst.imm), ".", inst.imm2);
       case Op::kReadVar:

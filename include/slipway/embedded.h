@@ -19,6 +19,7 @@
 #include "slipway/embedded/any_var.h"
 #include "slipway/embedded/array_var.h"
 #include "slipway/embedded/control.h"
+#include "slipway/embedded/functions.h"
 #include "slipway/embedded/generic_kernel.h"
 #include "slipway/embedded/kernel.h"
 #include "slipway/embedded/operators.h"
