@@ -12,7 +12,7 @@ namespace {
 
 // Changed whenever the meaning of what is hashed changes, so that entries of older versions in a disk cache are not
 // met.
-constexpr uint64_t kVersion = 1;
+constexpr uint64_t kVersion = 2;
 
 // What is hashed, as words: fixed-size fields and strings that carry their length, so that no two kernels give the same
 // sequence.
@@ -55,7 +55,8 @@ StructuralHash Hash(const Kernel& kernel) {
   // Values are numbered in textual order, so that instructions that no block holds do not count.
   std::vector<uint32_t> number(kernel.insts.size(), kNone);
   uint32_t next = 0;
-  constexpr uint64_t kEnter = 0xfe, kLeave = 0xff;  // No Op has these numbers.
+  constexpr uint64_t kEnter = 0xfe, kLeave = 0xff;
+  static_assert(kNumOps <= 0xfe, "no Op may have the numbers of kEnter and kLeave");
   Walk(
       kernel, [&](ValueId, int which) { words.Add(kEnter | static_cast<uint64_t>(which) << 8); },
       [&](ValueId id) {
