@@ -102,7 +102,8 @@ class KernelLowering {
         values_[id] = threads_.Special(static_cast<ir::SpecialRegister>(inst.imm));
         break;
       case Op::kCast:
-        values_[id] = ops_.Cast(value(0), kernel_.insts[operands[0]].type, inst.type);
+        values_[id] =
+            ops_.Cast(value(0), kernel_.insts[operands[0]].type, inst.type, static_cast<ir::CastKind>(inst.imm));
         if (values_[id] == nullptr) return Unsupported(inst, kernel_.insts[operands[0]].type);
         break;
       case Op::kComplex:

@@ -11,8 +11,8 @@
 //
 // Values: embedded/var.h. Arrays: embedded/array_var.h. Control flow: embedded/control.h. Kernels: embedded/kernel.h.
 // Shared, local and constant arrays, atomics: embedded/memory.h. Barriers, warps, printf: embedded/threads.h.
-// Functions: embedded/device_function.h. Kernels whose very signature is data: kernel_builder.h. Written once for any dtypes
-// and ranks: embedded/generic_kernel.h with embedded/any_var.h and embedded/any_array_var.h.
+// Functions: embedded/device_function.h. Kernels whose very signature is data: kernel_builder.h. Written once for any
+// dtypes and ranks: embedded/generic_kernel.h with embedded/any_var.h and embedded/any_array_var.h.
 #ifndef SLIPWAY_EMBEDDED_H_
 #define SLIPWAY_EMBEDDED_H_
 
@@ -21,6 +21,7 @@
 #include "slipway/embedded/array_var.h"
 #include "slipway/embedded/control.h"
 #include "slipway/embedded/device_function.h"
+#include "slipway/embedded/functions.h"
 #include "slipway/embedded/generic_kernel.h"
 #include "slipway/embedded/kernel.h"
 #include "slipway/embedded/memory.h"
