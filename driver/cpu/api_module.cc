@@ -69,6 +69,7 @@ absl::Status Load(Module& module) {
   ProgramOptions options;
   options.sm = runtime.settings.sm;
   options.max_isa = kMaxPtxIsa;
+  options.cache = &runtime.object_cache;
   options.allocate = [&](size_t bytes, size_t align) -> absl::StatusOr<std::byte*> {
     if (align > Arena::kAlignment) {
       return absl::InvalidArgumentError(
@@ -94,6 +95,8 @@ std::string LoadedPtxForTesting(CUmodule module) {
   std::shared_ptr<Module> found = Runtime::Get().modules.Find(module);
   return found == nullptr ? std::string() : found->ptx;
 }
+
+ObjectCache& ObjectCacheForTesting() { return Runtime::Get().object_cache; }
 
 namespace api {
 

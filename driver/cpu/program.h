@@ -21,6 +21,7 @@
 namespace slipway::cpu {
 
 class DeviceHeap;
+class ObjectCache;
 
 // Why a launch fails, other than by a fault.
 enum CpuFailure : uint32_t {
@@ -79,6 +80,8 @@ struct ProgramOptions {
   // Gives memory for the module's .global and .const variables; called once, for all of them together. The caller owns
   // it and keeps it until the Program is gone. Unset: the Program allocates.
   std::function<absl::StatusOr<std::byte*>(size_t bytes, size_t align)> allocate;
+  // Where the code is looked for, and kept; null: it is made anew.
+  ObjectCache* cache = nullptr;
 };
 
 // Immutable once loaded; every member may be called from any thread.
@@ -104,6 +107,8 @@ class Program {
 
  private:
   struct State;
+  // Links what Encode made of a compiled module (compiled_module.h).
+  static absl::StatusOr<std::unique_ptr<Program>> Link(const std::string& bytes, const ProgramOptions& options);
   explicit Program(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };

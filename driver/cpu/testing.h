@@ -11,6 +11,10 @@ namespace slipway::cpu {
 // The text that a module was loaded from, byte for byte; empty for a handle that names no module.
 std::string LoadedPtxForTesting(CUmodule module);
 
+class ObjectCache;
+// The cache of translated code. After Init.
+ObjectCache& ObjectCacheForTesting();
+
 // How many modules, functions, streams and events are alive, in all contexts.
 size_t LiveHandlesForTesting();
 

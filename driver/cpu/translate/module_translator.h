@@ -18,7 +18,9 @@ namespace slipway::cpu {
 // A variable of the module: where it lies.
 struct ModuleVariable {
   const ptx::Variable* variable = nullptr;
-  uint64_t address = 0;  // Of the host for .global and .const; an offset into shared memory for .shared.
+  // An offset: from where the memory of the module's variables begins for .global and .const, into shared memory for
+  // .shared.
+  uint64_t offset = 0;
 };
 
 // What the translation of one module shares between its functions.
@@ -34,16 +36,22 @@ struct ModuleTranslation {
   bool threads_are_apart = false;  // Of the kernel that is being translated.
   uint64_t shared_end =
       0;  // Of static shared memory in the kernel being translated (any kernel, in a device function).
-  std::map<const ptx::Variable*, uint64_t> function_shared;    // Offsets of functions' own .shared variables.
-  std::vector<std::pair<uint64_t, uint64_t>> constant_ranges;  // [begin, end) of .const variables, for isspacep.
+  std::map<const ptx::Variable*, uint64_t> function_shared;  // Offsets of functions' own .shared variables.
+  // The memory of .global and .const variables, whose address is known when the code is linked; null if there are none.
+  llvm::GlobalVariable* memory = nullptr;
 };
 
-// Translates every function of `source` into `target`. `global_addresses` are the addresses of source.variables
-// (ignored for .shared). Fills `kernels` but for `run`; the function of kernels[i] is called KernelSymbol(i).
-absl::Status TranslateModule(const ptx::Module& source, const std::vector<uint64_t>& global_addresses,
-                             llvm::Module& target, std::vector<CpuKernel>* kernels);
+// Where .global and .const variables lie in the memory of the module's variables.
+struct VariableLayout {
+  const std::vector<uint64_t>& offsets;  // Of ptx::Module::variables; ignored for .shared.
+  uint64_t bytes = 0;                    // Of all.
+};
 
-std::string KernelSymbol(size_t index);
+// Translates every function of `source` into `target`. Fills `kernels` but for `run`; the function of kernels[i] is
+// called KernelSymbol(i).
+absl::Status TranslateModule(const ptx::Module& source, const VariableLayout& layout, llvm::Module& target,
+                             std::vector<CpuKernel>* kernels);
+
 // Of a device function that an initialiser of a variable names.
 std::string DeviceSymbol(std::string_view name);
 
