@@ -125,14 +125,12 @@ absl::StatusOr<CompiledModule> Compile(std::string_view ptx, const ProgramOption
   compiled.isa = module->version;
   compiled.sm = module->sm;
   const std::vector<size_t> definitions = Definitions(*module);
-  SLIPWAY_ASSIGN_OR_RETURN(const std::vector<uint64_t> offsets,
-                           LayOut(*module, definitions, &compiled.variable_bytes));
+  SLIPWAY_ASSIGN_OR_RETURN(const std::vector<uint64_t> offsets, LayOut(*module, definitions, &compiled.variable_bytes));
   SLIPWAY_ASSIGN_OR_RETURN(HostCompiler compiler, HostCompiler::Get());
   llvm::LLVMContext context;
   llvm::Module target("ptx", context);
   compiler.Prepare(target);
-  SLIPWAY_RETURN_IF_ERROR(
-      TranslateModule(*module, {offsets, compiled.variable_bytes}, target, &compiled.kernels));
+  SLIPWAY_RETURN_IF_ERROR(TranslateModule(*module, {offsets, compiled.variable_bytes}, target, &compiled.kernels));
   SLIPWAY_RETURN_IF_ERROR(DescribeVariables(*module, definitions, offsets, &compiled));
   SLIPWAY_ASSIGN_OR_RETURN(compiled.object, compiler.Compile(target));
   return compiled;

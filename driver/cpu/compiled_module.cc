@@ -84,6 +84,9 @@ void Visit(Archive& archive, Module& module) {
     archive.Number(kernel.stack_bytes);
     archive.Number(kernel.max_threads);
     archive.Number(kernel.required_block);
+    archive.Number(kernel.prints);
+    archive.Number(kernel.allocates);
+    archive.Number(kernel.recurses);
   });
   archive.Number(module.variable_bytes);
   archive.List(module.variables, [&](auto& variable) {

@@ -30,9 +30,9 @@ void Fill(std::byte* to, uint32_t value, uint32_t width, size_t count) {
 }
 
 // Once for a context, because every later call fails, too.
-void LogFault(const Op& op, const Fault& fault, uint64_t first, uint64_t last) {
+void LogFault(const Op& op, uint32_t reason, const Fault& fault, uint64_t first, uint64_t last) {
   std::string what;
-  switch (std::atomic_ref(const_cast<uint32_t&>(op.launch.trapped)).load(std::memory_order_relaxed)) {
+  switch (reason) {
     case kDeadlock:
       what =
           "threads of a block wait for others that have ended or wait themselves, at a barrier or in a warp operation";
@@ -246,6 +246,7 @@ void Engine::RunLaunch(Lock& lock, Stream& stream) {
   std::byte* shared = nullptr;
   ++op->runners;
   ++running_;
+  runners_.push_back({&stream, pthread_self()});
   if (op->kind == OpKind::kSequence || op->function->kernel->shared_bytes + op->launch.dynamic_shared_bytes > 0) {
     if (shared_memory_.empty()) {
       shared = static_cast<std::byte*>(std::aligned_alloc(kSharedAlignment, kMaxSharedBytes));
@@ -265,8 +266,12 @@ void Engine::RunLaunch(Lock& lock, Stream& stream) {
   } else {
     RunChunks(op, shared);
   }
+  stream.context->printf.Flush();
   lock.lock();
   if (shared != nullptr) shared_memory_.push_back(shared);
+  runners_.erase(std::find_if(runners_.begin(), runners_.end(), [&](const Runner& runner) {
+    return runner.stream == &stream && pthread_equal(runner.thread, pthread_self()) != 0;
+  }));
   LeaveWork();
   if (--op->runners > 0 || HasUnclaimedBlocks(*op)) return;  // The latter when paused for a fork or left for another.
   active_.erase(std::find(active_.begin(), active_.end(), &stream));
@@ -275,14 +280,22 @@ void Engine::RunLaunch(Lock& lock, Stream& stream) {
 
 // Runs blocks of a launch. `shared` may be null if the kernel needs none.
 static CUresult RunBlocks(Op& op, uint64_t first, uint64_t last, std::byte* shared) {
-  Fault fault = RunBlocksGuarded(op.function->kernel->run, &op.launch, first, last, shared);
-  const uint32_t trapped = std::atomic_ref(op.launch.trapped).load(std::memory_order_relaxed);
-  if (fault.result == CUDA_SUCCESS && trapped != 0) {
-    fault.result = trapped == kAssertionFailed ? CUDA_ERROR_ASSERT : CUDA_ERROR_LAUNCH_FAILED;
+  const Function& function = *op.function;
+  Fault fault = RunBlocksGuarded(*function.module->program, function.kernel->run, &op.launch, first, last, shared);
+  const std::atomic_ref trapped(op.launch.trapped);
+  const uint32_t reason = trapped.load(std::memory_order_acquire);
+  if (fault.result == CUDA_SUCCESS) {
+    if (reason == 0) return CUDA_SUCCESS;
+    fault.result = reason == kAssertionFailed ? CUDA_ERROR_ASSERT
+                   : reason == kStopped       ? CUDA_ERROR_CONTEXT_IS_DESTROYED
+                                              : CUDA_ERROR_LAUNCH_FAILED;
   }
-  if (fault.result == CUDA_SUCCESS) return CUDA_SUCCESS;
+  // Where kStopped is not because the context is destroyed, the block that has failed has left its error.
   CUresult none = CUDA_SUCCESS;
-  if (op.error.compare_exchange_strong(none, fault.result)) LogFault(op, fault, first, last);
+  if (op.error.compare_exchange_strong(none, fault.result) && reason != kStopped) {
+    LogFault(op, reason, fault, first, last);
+  }
+  trapped.store(kStopped, std::memory_order_release);  // Blocks that wait for what this one would have stored end, too.
   return fault.result;
 }
 
@@ -301,10 +314,15 @@ void Engine::RunChunks(Op* op, std::byte* shared) {
 void Engine::RunSequence(Op* op, std::byte* shared) {
   uint64_t next = op->next_block.load(std::memory_order_relaxed);
   for (; next < op->blocks && !paused_.load(std::memory_order_relaxed); ++next) {
+    if (std::atomic_ref(op->launch.trapped).load(std::memory_order_relaxed) == kStopped) {
+      op->error.store(CUDA_ERROR_CONTEXT_IS_DESTROYED, std::memory_order_relaxed);
+      next = op->blocks;
+      break;
+    }
     Op& one = *op->sequence[next];
     one.error.store(CUDA_SUCCESS, std::memory_order_relaxed);
     if (one.kind == OpKind::kLaunch) {
-      one.launch.trapped = 0;
+      std::atomic_ref(one.launch.trapped).store(0, std::memory_order_relaxed);
       one.launch.grid_id = op->launch.grid_id + next;
       RunBlocks(one, 0, one.blocks, shared);
     } else {

@@ -29,7 +29,8 @@ void* HostFunction(llvm::StringRef name) {
   static const Functions& functions = *[] {
     auto* made = new Functions;
     for (const auto& list : {RuntimeFunctions(), SystemFunctions(), InstructionFunctions()}) {
-      for (const auto& [symbol, address] : list) made->emplace(absl::string_view(symbol.data(), symbol.size()), address);
+      for (const auto& [symbol, address] : list)
+        made->emplace(absl::string_view(symbol.data(), symbol.size()), address);
     }
     made->emplace("slipway_cpu_run_warps", reinterpret_cast<void*>(&slipway_cpu_run_warps));
     return made;

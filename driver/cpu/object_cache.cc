@@ -5,8 +5,8 @@
 
 namespace slipway::cpu {
 
-absl::StatusOr<ObjectCache::Bytes> ObjectCache::GetOrCompile(
-    const std::string& key, absl::FunctionRef<absl::StatusOr<std::string>()> compile) {
+absl::StatusOr<ObjectCache::Bytes> ObjectCache::GetOrCompile(const std::string& key,
+                                                             absl::FunctionRef<absl::StatusOr<std::string>()> compile) {
   std::unique_lock<std::mutex> lock(mutex_);
   if (Bytes known = LookupLocked(key)) {
     ++counts_.hits;

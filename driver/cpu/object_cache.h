@@ -24,11 +24,11 @@ class ObjectCache {
   using Bytes = std::shared_ptr<const std::string>;
 
   struct Counts {
-    uint64_t hits = 0;      // Found, or compiled by another thread meanwhile.
-    uint64_t misses = 0;    // Compiled.
-    uint64_t dropped = 0;   // To make room.
-    size_t entries = 0;     // Now.
-    size_t bytes = 0;       // Keys included.
+    uint64_t hits = 0;     // Found, or compiled by another thread meanwhile.
+    uint64_t misses = 0;   // Compiled.
+    uint64_t dropped = 0;  // To make room.
+    size_t entries = 0;    // Now.
+    size_t bytes = 0;      // Keys included.
   };
 
   // `capacity` in bytes, keys included; 0 keeps nothing.
@@ -39,8 +39,7 @@ class ObjectCache {
   // The bytes of a key, or what `compile` gives, which is then kept. Threads that ask for one key at the same time wait
   // for the first of them and get its answer, a failure, too. A failure is not kept: it costs no code generation, and
   // one that memory or the host is to blame for may not come again.
-  absl::StatusOr<Bytes> GetOrCompile(const std::string& key,
-                                     absl::FunctionRef<absl::StatusOr<std::string>()> compile);
+  absl::StatusOr<Bytes> GetOrCompile(const std::string& key, absl::FunctionRef<absl::StatusOr<std::string>()> compile);
 
   Bytes Lookup(const std::string& key);  // Null if there is none.
   void Store(const std::string& key, Bytes bytes);
@@ -66,7 +65,7 @@ class ObjectCache {
   const size_t capacity_;
   mutable std::mutex mutex_;
   std::condition_variable compiled_;
-  std::list<Entry> entries_;  // The one used last first.
+  std::list<Entry> entries_;                                                   // The one used last first.
   absl::flat_hash_map<absl::string_view, std::list<Entry>::iterator> by_key_;  // Keys are those of the entries.
   absl::flat_hash_map<std::string, std::shared_ptr<Compilation>> running_;
   Counts counts_;

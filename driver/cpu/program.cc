@@ -64,9 +64,9 @@ Program::~Program() = default;
 
 absl::StatusOr<std::unique_ptr<Program>> Program::Load(std::string_view ptx, const ProgramOptions& options) {
   if (options.cache != nullptr) {
-    SLIPWAY_ASSIGN_OR_RETURN(const ObjectCache::Bytes bytes,
-                             options.cache->GetOrCompile(CacheKey(ptx, options),
-                                                         [&] { return CompileAndEncode(ptx, options); }));
+    SLIPWAY_ASSIGN_OR_RETURN(const ObjectCache::Bytes bytes, options.cache->GetOrCompile(CacheKey(ptx, options), [&] {
+      return CompileAndEncode(ptx, options);
+    }));
     return Link(*bytes, options);
   }
   SLIPWAY_ASSIGN_OR_RETURN(const std::string bytes, CompileAndEncode(ptx, options));
@@ -94,8 +94,7 @@ absl::StatusOr<std::unique_ptr<Program>> Program::Link(const std::string& bytes,
   SLIPWAY_ASSIGN_OR_RETURN(state->code, LinkedCode::Link(compiled.object, memory));
   SLIPWAY_RETURN_IF_ERROR(Initialize(compiled, *state->code, memory));
   for (CompiledVariable& variable : compiled.variables) {
-    state->globals.push_back(
-        {std::move(variable.name), memory + variable.offset, variable.bytes, variable.constant});
+    state->globals.push_back({std::move(variable.name), memory + variable.offset, variable.bytes, variable.constant});
   }
   for (size_t i = 0; i < state->kernels.size(); ++i) {
     SLIPWAY_ASSIGN_OR_RETURN(void* const run, state->code->Find(KernelSymbol(i)));

@@ -21,6 +21,7 @@
 namespace slipway::cpu {
 
 class DeviceHeap;
+class PrintfBuffer;
 class ObjectCache;
 
 // Why a launch fails, other than by a fault.
@@ -30,6 +31,7 @@ enum CpuFailure : uint32_t {
   kBadBarrier = 3,       // A barrier has a number past 15 or a number of threads that is no multiple of 32.
   kNoMemory = 4,         // For the registers and local memory of a block.
   kAssertionFailed = 5,  // It called __assertfail.
+  kStopped = 6,          // From outside: another block has failed, or the context is destroyed.
 };
 
 // What translated code reads about a launch. One a launch, shared by every thread that runs its blocks; it and what it
@@ -39,9 +41,10 @@ struct CpuLaunch {
   uint32_t grid[3] = {1, 1, 1};       // Blocks.
   uint32_t block[3] = {1, 1, 1};      // Threads a block.
   uint32_t dynamic_shared_bytes = 0;
-  uint32_t trapped = 0;        // Becomes a CpuFailure if a thread fails; that range of blocks then ends at once.
-  uint64_t grid_id = 0;        // %gridid.
-  DeviceHeap* heap = nullptr;  // What malloc in a kernel takes from; null: nothing.
+  uint32_t trapped = 0;            // Becomes a CpuFailure if a thread fails; that range of blocks then ends at once.
+  uint64_t grid_id = 0;            // %gridid.
+  DeviceHeap* heap = nullptr;      // What malloc in a kernel takes from; null: nothing.
+  PrintfBuffer* printf = nullptr;  // What printf writes to; null: stdout, at once.
 };
 
 // Runs blocks [first_block, last_block) in index order (x fastest: index = x + grid_x * (y + grid_y * z)). `shared` is
@@ -64,6 +67,9 @@ struct CpuKernel {
   size_t stack_bytes = 0;           // The local memory of all functions of the module, this one included.
   uint32_t max_threads = 0;         // .maxntid or .reqntid as a product; 0 if not given.
   uint32_t required_block[3] = {};  // .reqntid; zeros if not given.
+  bool prints = false;              // It, or what it may call, calls vprintf,
+  bool allocates = false;           // or malloc or free,
+  bool recurses = false;            // or itself: nobody knows what it takes of the stack.
   CpuRunBlocks run = nullptr;
 };
 

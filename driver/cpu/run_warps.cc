@@ -365,6 +365,10 @@ void RunWarp(Block& block, Warp& warp) {
   } while (warp.together == kSeeLanes && warp.pending != 0 && PerformConverged(block, warp));
 }
 
+bool IsStopped(CpuLaunch& launch) {
+  return std::atomic_ref(launch.trapped).load(std::memory_order_acquire) == kStopped;
+}
+
 // Whether somebody goes on who let others go first.
 bool ResumeYielded(Block& block) {
   bool resumed = false;
@@ -373,8 +377,11 @@ bool ResumeYielded(Block& block) {
     resumed |= warp.yielded != 0;
     warp.ready |= std::exchange(warp.yielded, 0);
   }
-  // They wait for what other blocks do, perhaps, which are in the hands of other threads.
-  if (resumed) sched_yield();
+  // They wait for what other blocks do, perhaps, which are in the hands of other threads; or will never do it.
+  if (resumed) {
+    if (IsStopped(block.launch)) block.failure = kStopped;
+    sched_yield();
+  }
   return resumed;
 }
 
@@ -388,9 +395,9 @@ void RunBlock(Block& block) {
       RunWarp(block, warp);
       if (block.failure != 0) return;
     }
-    if (ran || ResumeYielded(block)) continue;
-    block.failure = kDeadlock;
-    return;
+    if (ran) continue;
+    if (!ResumeYielded(block)) block.failure = kDeadlock;
+    if (block.failure != 0) return;
   }
 }
 
@@ -442,6 +449,7 @@ extern "C" void slipway_cpu_run_warps(CpuLaunch* launch, uint64_t first, uint64_
     own.local_bytes = regions->local_bytes;
   }
   for (uint64_t index = first; index < last; ++index) {
+    if (IsStopped(*launch)) return;
     Block block{*regions, *launch, shared, warps, stride, warp_count};
     block.alive = threads;
     const uint64_t row = index / launch->grid[0];
@@ -457,7 +465,8 @@ extern "C" void slipway_cpu_run_warps(CpuLaunch* launch, uint64_t first, uint64_
     }
     RunBlock(block);
     if (block.failure == 0) continue;
-    std::atomic_ref(launch->trapped).store(block.failure, std::memory_order_relaxed);
+    uint32_t running = 0;
+    std::atomic_ref(launch->trapped).compare_exchange_strong(running, block.failure, std::memory_order_relaxed);
     return;
   }
 }

@@ -54,7 +54,7 @@ class LoadGate {
 struct Runtime {
   const Settings& settings;
   LoadGate load_gate;
-  ObjectCache object_cache;  // Only loads use it: never while fork() holds the gate.
+  ObjectCache object_cache;             // Only loads use it: never while fork() holds the gate.
   std::vector<PrimaryContext> primary;  // By device.
   Captures captures;
   HandleTable<Context, CUcontext, 1> contexts;

@@ -7,12 +7,24 @@
 namespace slipway::cpu {
 
 DeviceHeap::DeviceHeap(size_t bytes, std::function<void*(size_t bytes)> reserve)
-    : bytes_(bytes), reserve_(std::move(reserve)) {}
+    : reserve_(std::move(reserve)), bytes_(bytes) {}
+
+size_t DeviceHeap::bytes() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return bytes_;
+}
+
+bool DeviceHeap::Resize(size_t bytes) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (reserved_) return false;
+  bytes_ = bytes;
+  return true;
+}
 
 void* DeviceHeap::Allocate(size_t bytes) {
+  std::lock_guard<std::mutex> lock(mutex_);
   if (bytes == 0 || bytes > bytes_) return nullptr;
   bytes = (bytes + kAlignment - 1) / kAlignment * kAlignment;
-  std::lock_guard<std::mutex> lock(mutex_);
   if (!reserved_) {
     reserved_ = true;
     if (void* const memory = reserve_(bytes_)) free_.emplace(reinterpret_cast<uintptr_t>(memory), bytes_);

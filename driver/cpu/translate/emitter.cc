@@ -249,8 +249,7 @@ Value* Emitter::SymbolAddress(const Operand& operand) {
                                                : b.CreatePtrToInt(Storage(operand.variable), b.getInt64Ty());
   } else if (const auto it = module.variables.find(operand.name); it != module.variables.end()) {
     const ModuleVariable& variable = it->second;
-    address =
-        variable.variable->space == Space::kShared ? Int(64, variable.offset) : VariableAddress(variable);
+    address = variable.variable->space == Space::kShared ? Int(64, variable.offset) : VariableAddress(variable);
   } else if (const auto code = module.device_functions.find(operand.name); code != module.device_functions.end()) {
     address = b.CreatePtrToInt(code->second, b.getInt64Ty());
   } else if (const auto function = module.functions.find(operand.name); function != module.functions.end()) {

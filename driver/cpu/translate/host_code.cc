@@ -161,8 +161,8 @@ const std::string& HostCompiler::Description() {
     if (!host.ok()) return text;
     // The features are some hundred names.
     const std::string features = host->getFeatures().getString();
-    const llvm::XXH128_hash_t hash = llvm::xxh3_128bits(llvm::ArrayRef<uint8_t>(
-        reinterpret_cast<const uint8_t*>(features.data()), features.size()));
+    const llvm::XXH128_hash_t hash =
+        llvm::xxh3_128bits(llvm::ArrayRef<uint8_t>(reinterpret_cast<const uint8_t*>(features.data()), features.size()));
     *text += ptx::Concat(", ", host->getTargetTriple().str(), ", ", host->getCPU(), ", ", hash.high64, "-", hash.low64);
     return text;
   }();

@@ -148,8 +148,8 @@ Value* IsInSpace(Emitter& e, Value* address, Space space) {
   if (space == Space::kConst) {
     for (const auto& [name, variable] : e.module.variables) {
       if (variable.variable->space != Space::kConst) continue;
-      result = e.b.CreateOr(
-          result, InRange(e, address, e.VariableAddress(variable), e.Int(64, variable.variable->bytes)));
+      result =
+          e.b.CreateOr(result, InRange(e, address, e.VariableAddress(variable), e.Int(64, variable.variable->bytes)));
     }
   }
   if (space == Space::kParam) {  // Of the kernel: one range, which its own code knows the extent of.

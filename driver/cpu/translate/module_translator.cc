@@ -11,6 +11,7 @@
 #include "driver/cpu/translate/emitter.h"
 #include "driver/cpu/translate/flatten.h"
 #include "driver/cpu/translate/frame.h"
+#include "driver/cpu/translate/function_use.h"
 #include "driver/cpu/translate/launch_fields.h"
 #include "driver/cpu/translate/region_frame.h"
 #include "driver/status_macros.h"
@@ -348,6 +349,10 @@ class Translator {
         kernel->local_bytes = llvm::alignTo(kernel->local_bytes, variable.align) + variable.bytes;
     }
     kernel->stack_bytes = stack_bytes_;
+    const FunctionUse use = UseOf(source, module_.functions);
+    kernel->prints = use.prints;
+    kernel->allocates = use.allocates;
+    kernel->recurses = use.recurses;
     kernel->shared_bytes = function_end_[&source];
     std::copy(std::begin(source.required_block), std::end(source.required_block), std::begin(kernel->required_block));
     const uint32_t(&limit)[3] = source.required_block[0] != 0 ? source.required_block : source.max_block;
