@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -75,6 +76,12 @@ class ApiTest : public testing::Test {
   // A kernel that runs until the flag is set, then stores 1 to its second word.
   CUresult LaunchSpin(volatile uint32_t* flag, CUstream stream) {
     return Launch("spin", 1, 1, stream, reinterpret_cast<uint64_t>(flag));
+  }
+
+  // Whether the device runs nothing before it is asked for (SLIPWAY_CPU_ASYNC=late).
+  static bool IsLate() {
+    const char* const mode = std::getenv("SLIPWAY_CPU_ASYNC");
+    return mode != nullptr && std::strcmp(mode, "late") == 0;
   }
 
   CUcontext context_ = nullptr;

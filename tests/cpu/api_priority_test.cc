@@ -107,6 +107,8 @@ TEST_F(ApiPriority, TheMoreUrgentOfWhatIsReadyIsFirst) {
     ASSERT_CUDA(Look(index, stream));
     ASSERT_CUDA(Count(1, stream));
   }
+  // All are asked for before any can run, in late mode too.
+  for (CUstream stream : {low, middle, high}) EXPECT_EQ(Api().StreamQuery(stream), CUDA_ERROR_NOT_READY);
   words_[0] = 1;
   for (CUstream stream : {low, middle, high}) UntilDone(stream);
   EXPECT_EQ(Out(0), 1u);
@@ -120,6 +122,7 @@ TEST_F(ApiPriority, ALaunchMakesRoomBetweenItsBlocks) {
   ASSERT_CUDA(Count(kBlocks, low));
   UntilItRuns(low);
   ASSERT_CUDA(Look(0, high));
+  EXPECT_EQ(Api().StreamQuery(high), CUDA_ERROR_NOT_READY);
   words_[0] = 1;
   UntilDone(low);
   EXPECT_LT(Out(0), kBlocks);

@@ -74,6 +74,7 @@ TEST_F(ApiStream, WorkFinishesIfTheHostOnlyPolls) {
       while (Api().EventQuery(event) == CUDA_ERROR_NOT_READY) std::this_thread::yield();
     }
   }
+  if (IsLate()) return;
   // Not even a query: the host looks at memory.
   volatile uint32_t* flag = NewFlag();
   *flag = 1;

@@ -28,8 +28,10 @@ using llvm::Value;
 // an instruction.
 constexpr size_t kMostBranches = 2;
 constexpr size_t kMostInstructions = 250;  // Of all versions.
-// Of the sums and conditions that a branch depends on.
+// Of the sums and conditions that a branch depends on. What depends on the same values by many ways is looked at as
+// often.
 constexpr int kMostDepth = 12;
+constexpr size_t kMostNumbers = 8;
 
 // A number that grows (slope 1) or falls (-1) from thread to thread.
 struct Slope {
@@ -93,7 +95,7 @@ std::optional<int> SlopeOf(Value* value, Candidate* found, int depth = 0) {
 // Whether a condition is made of comparisons alone that come out the same for ranges of threads; notes them.
 bool MatchCondition(Value* condition, Candidate* found, int depth = 0) {
   if (found->loop->isLoopInvariant(condition)) return true;
-  if (depth == kMostDepth) return false;
+  if (depth == kMostDepth || found->comparisons.size() + found->widenings.size() > kMostNumbers) return false;
   if (auto* const test = llvm::dyn_cast<llvm::ICmpInst>(condition)) {
     Comparison comparison{{test->getOperand(0)}, test->getPredicate(), test->getOperand(1)};
     if (found->loop->isLoopInvariant(comparison.number.value)) {
@@ -172,7 +174,8 @@ std::optional<Candidate> Match(llvm::Loop& loop, const llvm::DominatorTree& domi
     if (instructions << (found.branches.size() + 1) > kMostInstructions || found.branches.size() == kMostBranches)
       break;
     const size_t comparisons = found.comparisons.size(), widenings = found.widenings.size();
-    if (GuardsEffects(*branch, found, dominators) && MatchCondition(branch->getCondition(), &found)) {
+    if (GuardsEffects(*branch, found, dominators) && MatchCondition(branch->getCondition(), &found) &&
+        found.comparisons.size() + found.widenings.size() <= kMostNumbers) {
       found.branches.push_back(branch);
     } else {
       found.comparisons.resize(comparisons);
