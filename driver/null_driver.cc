@@ -269,6 +269,11 @@ struct Null {
     *can = 1;
     return CUDA_SUCCESS;
   }
+  static CUresult CtxSetLimit(CUlimit, size_t) { return CUDA_SUCCESS; }
+  static CUresult CtxGetLimit(size_t* value, CUlimit) {
+    *value = 1024;
+    return CUDA_SUCCESS;
+  }
   static CUresult CtxEnablePeerAccess(CUcontext, unsigned) { return CUDA_SUCCESS; }
   static CUresult MemcpyPeerAsync(CUdeviceptr, CUcontext, CUdeviceptr, CUcontext, size_t, CUstream) {
     return CUDA_SUCCESS;

@@ -31,6 +31,7 @@ constexpr ResultInfo kResults[] = {
     {SLIPWAY_RESULT(CUDA_ERROR_NO_BINARY_FOR_GPU), "the module has no code for this device",
      absl::StatusCode::kInvalidArgument},
     {SLIPWAY_RESULT(CUDA_ERROR_ECC_UNCORRECTABLE), "uncorrectable memory error", absl::StatusCode::kDataLoss},
+    {SLIPWAY_RESULT(CUDA_ERROR_UNSUPPORTED_LIMIT), "the device has no such limit", absl::StatusCode::kUnimplemented},
     {SLIPWAY_RESULT(CUDA_ERROR_INVALID_PTX), "the PTX does not compile", absl::StatusCode::kInvalidArgument},
     {SLIPWAY_RESULT(CUDA_ERROR_JIT_COMPILER_NOT_FOUND), "the driver's PTX compiler library is not installed",
      absl::StatusCode::kFailedPrecondition},

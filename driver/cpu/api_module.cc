@@ -71,6 +71,7 @@ absl::Status Load(Module& module) {
   options.max_isa = kMaxPtxIsa;
   options.check_memory = runtime.settings.check.memory;
   options.note_call_stacks = runtime.settings.check.call_stack;
+  options.cache = &runtime.object_cache;
   options.allocate = [&](size_t bytes, size_t align) -> absl::StatusOr<std::byte*> {
     if (align > Arena::kAlignment) {
       return absl::InvalidArgumentError(
@@ -103,6 +104,8 @@ std::string LoadedPtxForTesting(CUmodule module) {
   std::shared_ptr<Module> found = Runtime::Get().modules.Find(module);
   return found == nullptr ? std::string() : found->ptx;
 }
+
+ObjectCache& ObjectCacheForTesting() { return Runtime::Get().object_cache; }
 
 namespace api {
 

@@ -294,10 +294,7 @@ void Engine::DestroyContext(Context& context) {
   std::vector<std::shared_ptr<Stream>> dropped;  // Dies after the lock is released.
   Lock lock(mutex_);
   context.destroyed = true;
-  // A graph that was launched on another context's stream may still queue work on this one.
-  for (std::vector<Dependency> pending; pending = Pending(context, /*blocking_only=*/false), !pending.empty();) {
-    for (const Dependency& wait : pending) WaitLocked(lock, *wait.stream, wait.position);
-  }
+  if (!Pending(context, /*blocking_only=*/false).empty()) FinishOrEnd(lock, context);
   dropped.swap(context.streams);
   context.legacy.reset();
   context.per_thread.clear();

@@ -11,6 +11,8 @@
 #ifndef SLIPWAY_DRIVER_CPU_ENGINE_H_
 #define SLIPWAY_DRIVER_CPU_ENGINE_H_
 
+#include <pthread.h>
+
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -57,7 +59,8 @@ class Engine {
 
   // Gives a new context its legacy stream. A per-thread default stream is made when first used.
   void AddContext(const std::shared_ptr<Context>& context);
-  // Refuses new work, waits for what is queued, and drops the streams.
+  // Refuses new work, lets what is queued finish for as long as it is given, ends what is not done by then, and drops
+  // the streams. Waits for host functions however long they take.
   void DestroyContext(Context& context);
   bool IsDestroyed(const Context& context);
   std::shared_ptr<Stream> AddStream(const std::shared_ptr<Context>& context, bool blocking, int priority);
@@ -124,11 +127,19 @@ class Engine {
   void RunHostFunction(Lock& lock, Stream& stream);
   void StartLaunch(Lock& lock, Stream& stream);
   void RunLaunch(Lock& lock, Stream& stream);  // Starts it or joins in; a kSequence, too.
+  void CompleteLaunch(Stream& stream);         // Which nobody runs any more.
   void RunChunks(Op* op, std::byte* shared);
   void RunSequence(Op* op, std::byte* shared);
   void StartGraph(Stream& stream);
   static void RunAlone(Op* op);  // Copies and the like.
   void LeaveWork();
+
+  // Ending (engine_end.cc).
+  struct Drain;
+  void FinishOrEnd(Lock& lock, Context& context);
+  void WaitUntilIdle(Lock& lock, Context& context);
+  void StopLaunches(Lock& lock, Context& context);
+  static void* DrainThread(void* drain);
 
   // Threads (engine_threads.cc).
   void WakePool(int count);
@@ -144,6 +155,11 @@ class Engine {
   std::vector<Stream*> ready_;
   std::vector<Stream*> blocked_;
   std::vector<Stream*> active_;  // Running a launch that others may join.
+  struct Runner {
+    Stream* stream;
+    pthread_t thread;
+  };
+  std::vector<Runner> runners_;  // Threads inside launches, or sequences of them.
   std::vector<Context*> contexts_;
   std::vector<std::byte*> shared_memory_;  // Spare blocks of kMaxSharedBytes.
   Op* free_ops_ = nullptr;

@@ -53,6 +53,7 @@ constexpr Failure kFailures[] = {
     {kAssertionFailed, CUDA_ERROR_ASSERT, "a failed assertion"},
     {kInvalidAccess, CUDA_ERROR_ILLEGAL_ADDRESS, "an invalid access"},
     {kMisalignedAccess, CUDA_ERROR_MISALIGNED_ADDRESS, "a misaligned access"},
+    {kStopped, CUDA_ERROR_CONTEXT_IS_DESTROYED, nullptr},  // Whoever stops it says so.
 };
 
 // Once for a context, because every later call fails, too. `failure` is null for a fault.
@@ -260,6 +261,7 @@ void Engine::RunLaunch(Lock& lock, Stream& stream) {
   std::byte* shared = nullptr;
   ++op->runners;
   ++running_;
+  runners_.push_back({&stream, pthread_self()});
   if (op->kind == OpKind::kSequence || op->function->kernel->shared_bytes + op->launch.dynamic_shared_bytes > 0) {
     if (shared_memory_.empty()) {
       shared = static_cast<std::byte*>(std::aligned_alloc(kSharedAlignment, kMaxSharedBytes));
@@ -279,34 +281,49 @@ void Engine::RunLaunch(Lock& lock, Stream& stream) {
   } else {
     RunChunks(op, shared);
   }
+  stream.context->printf.Flush();
   lock.lock();
   if (shared != nullptr) shared_memory_.push_back(shared);
+  runners_.erase(std::find_if(runners_.begin(), runners_.end(), [&](const Runner& runner) {
+    return runner.stream == &stream && pthread_equal(runner.thread, pthread_self()) != 0;
+  }));
   LeaveWork();
   if (--op->runners > 0 || HasUnclaimedBlocks(*op)) return;  // The latter when paused for a fork or left for another.
+  CompleteLaunch(stream);
+}
+
+void Engine::CompleteLaunch(Stream& stream) {
   active_.erase(std::find(active_.begin(), active_.end(), &stream));
-  if (op->launch.grid_workspace != nullptr) {
-    Runtime::Get().arena.Free(reinterpret_cast<uintptr_t>(std::exchange(op->launch.grid_workspace, nullptr)));
+  if (std::byte* const workspace = std::exchange(stream.head->launch.grid_workspace, nullptr); workspace != nullptr) {
+    Runtime::Get().arena.Free(reinterpret_cast<uintptr_t>(workspace));
   }
   Complete(stream);
 }
 
 // Runs blocks of a launch. `shared` may be null if the kernel needs none.
 static CUresult RunBlocks(Op& op, uint64_t first, uint64_t last, std::byte* shared) {
-  Fault fault = RunBlocksGuarded(op.function->kernel->run, &op.launch, first, last, shared);
+  const Function& function = *op.function;
+  Fault fault = RunBlocksGuarded(*function.module->program, function.kernel->run, &op.launch, first, last, shared);
+  const std::atomic_ref trapped(op.launch.trapped);
   const Failure* failure = nullptr;
-  const uint32_t trapped = std::atomic_ref(op.launch.trapped).load(std::memory_order_relaxed);
   if (fault.result == CUDA_SUCCESS) {
-    if (trapped == 0) return CUDA_SUCCESS;
-    failure =
-        std::find_if(std::begin(kFailures), std::end(kFailures), [&](auto& row) { return row.reason == trapped; });
+    const uint32_t reason = trapped.load(std::memory_order_acquire);
+    if (reason == 0) return CUDA_SUCCESS;
+    failure = std::find_if(std::begin(kFailures), std::end(kFailures), [&](auto& row) { return row.reason == reason; });
     fault.result = failure->result;
   }
   const std::optional<FailedThread> failed = TakeFailedThread();
+  const bool stopped = failure != nullptr && failure->reason == kStopped;
   // Of blocks that another thread of the host runs: it says so.
-  if (failure != nullptr && !failed) return fault.result;
-  const std::string where = failed ? Describe(*failed) : absl::StrCat("blocks ", first, " to ", last - 1);
+  if (failure != nullptr && !failed && !stopped) return fault.result;
   CUresult none = CUDA_SUCCESS;
-  if (op.error.compare_exchange_strong(none, fault.result)) LogFault(op, fault, failure, where);
+  // Where kStopped is not because the context is destroyed, the block that met the fault has left its error.
+  if (op.error.compare_exchange_strong(none, fault.result) && !stopped) {
+    LogFault(op, fault, failure, failed ? Describe(*failed) : absl::StrCat("blocks ", first, " to ", last - 1));
+  }
+  // Blocks that wait for what the one with the fault would have stored end, too.
+  uint32_t running = 0;
+  trapped.compare_exchange_strong(running, kStopped, std::memory_order_release, std::memory_order_relaxed);
   return fault.result;
 }
 
@@ -337,10 +354,15 @@ void Engine::RunChunks(Op* op, std::byte* shared) {
 void Engine::RunSequence(Op* op, std::byte* shared) {
   uint64_t next = op->next_block.load(std::memory_order_relaxed);
   for (; next < op->blocks && !paused_.load(std::memory_order_relaxed); ++next) {
+    if (std::atomic_ref(op->launch.trapped).load(std::memory_order_relaxed) == kStopped) {
+      op->error.store(CUDA_ERROR_CONTEXT_IS_DESTROYED, std::memory_order_relaxed);
+      next = op->blocks;
+      break;
+    }
     Op& one = *op->sequence[next];
     one.error.store(CUDA_SUCCESS, std::memory_order_relaxed);
     if (one.kind == OpKind::kLaunch) {
-      one.launch.trapped = 0;
+      std::atomic_ref(one.launch.trapped).store(0, std::memory_order_relaxed);
       one.launch.grid_id = op->launch.grid_id + next;
       RunBlocks(one, 0, one.blocks, shared);
     } else {

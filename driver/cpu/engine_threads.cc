@@ -142,6 +142,7 @@ void Engine::AfterForkInChild() {
   ++forks_;
   pool_threads_ = 0;
   running_ = 0;
+  runners_.clear();
   ticker_ = host_thread_ = false;
   for (WaitQueue* queue : {&pool_waiters_, &host_waiters_, &pause_waiters_}) queue->ForgetSleepers();
   std::vector<Stream*> lost;

@@ -3,6 +3,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <ucontext.h>
 
 #include <atomic>
 #include <mutex>
@@ -10,7 +11,6 @@
 #include "driver/cpu/failed_threads.h"
 #include "driver/cpu/float_environment.h"
 #include "driver/cpu/sanitizers.h"
-#include "driver/cpu/system/printf.h"
 #include "driver/cpu/warp.h"
 
 namespace slipway::cpu {
@@ -59,6 +59,8 @@ class SignalStack {
 };
 
 struct Guard {
+  const Program* program = nullptr;
+  CpuLaunch* launch = nullptr;
   sigjmp_buf out;
   volatile int signal = 0;
   volatile uintptr_t address = 0;
@@ -72,6 +74,18 @@ __attribute__((tls_model("initial-exec"))) thread_local Guard* volatile armed = 
 thread_local uintptr_t block_stack = 0;
 
 struct sigaction previous_actions[kSignalCount];
+
+// What the signal of InterruptBlocks carries.
+constexpr char kInterrupt = 0;
+
+bool IsInterrupt(const siginfo_t& info) { return info.si_code == SI_QUEUE && info.si_value.sival_ptr == &kInterrupt; }
+
+// Only inside translated code is nothing half done that others rely on: no lock is held, no memory is being allocated.
+bool MayBeInterrupted(const Guard& guard, const void* machine) {
+  const auto pc = static_cast<const ucontext_t*>(machine)->uc_mcontext.gregs[REG_RIP];
+  return std::atomic_ref(guard.launch->trapped).load(std::memory_order_relaxed) == kStopped &&
+         guard.program->ContainsCode(reinterpret_cast<const void*>(pc));
+}
 
 void GoToPrevious(int index, int signal, siginfo_t* info, void* machine) {
   const struct sigaction& previous = previous_actions[index];
@@ -95,6 +109,12 @@ void OnSignal(int signal, siginfo_t* info, void* machine) {
   int index = 0;
   while (index < kSignalCount && kSignals[index] != signal) ++index;
   Guard* guard = armed;
+  if (IsInterrupt(*info)) {
+    if (guard == nullptr || !MayBeInterrupted(*guard, machine)) return;
+    guard->signal = 0;
+    armed = nullptr;
+    siglongjmp(guard->out, 1);
+  }
   // si_code is positive only for what the hardware reported: a signal that somebody sent is not translated code's.
   if (guard == nullptr || info->si_code <= 0) {
     GoToPrevious(index, signal, info, machine);
@@ -108,10 +128,13 @@ void OnSignal(int signal, siginfo_t* info, void* machine) {
 
 }  // namespace
 
-Fault RunBlocksGuarded(CpuRunBlocks run, CpuLaunch* launch, uint64_t first, uint64_t last, std::byte* shared) {
+Fault RunBlocksGuarded(const Program& program, CpuRunBlocks run, CpuLaunch* launch, uint64_t first, uint64_t last,
+                       std::byte* shared) {
   static thread_local const SignalStack signal_stack;
   FloatEnvironmentScope float_environment;
   Guard guard;
+  guard.program = &program;
+  guard.launch = launch;
   block_stack = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
   // The mask is not saved: the handlers run with SA_NODEFER and block nothing, which spares two system calls a chunk.
   // ThreadSanitizer puts a handler of its own before ours, which blocks every signal.
@@ -122,15 +145,24 @@ Fault RunBlocksGuarded(CpuRunBlocks run, CpuLaunch* launch, uint64_t first, uint
     std::atomic_signal_fence(std::memory_order_seq_cst);
     armed = nullptr;
     block_stack = 0;
-    FlushPrintf();
     return {};
   }
   block_stack = 0;
-  FlushPrintf();
-  if (FailedThread failed; LeaveFaultedBlock(failed.block)) NoteFailedThread(failed);
+  FailedThread failed;
+  const bool has_block = LeaveFaultedBlock(failed.block);
+  if (guard.signal == 0) return {};  // Interrupted, which the launch tells.
+  if (has_block) NoteFailedThread(failed);
   bool memory = guard.signal == SIGSEGV || guard.signal == SIGBUS;
   return {.result = memory ? CUDA_ERROR_ILLEGAL_ADDRESS : CUDA_ERROR_LAUNCH_FAILED,
           .address = memory ? guard.address : 0};
+}
+
+bool InterruptBlocks(pthread_t thread) {
+  struct sigaction installed = {};
+  if (sigaction(SIGSEGV, nullptr, &installed) != 0 || installed.sa_sigaction != OnSignal) return false;
+  union sigval value = {};
+  value.sival_ptr = const_cast<char*>(&kInterrupt);
+  return pthread_sigqueue(thread, SIGSEGV, value) == 0;
 }
 
 bool IsOnBlockStack(uintptr_t address) {
@@ -143,8 +175,9 @@ void InstallFaultHandlers() {
     for (int i = 0; i < kSignalCount; ++i) {
       struct sigaction action = {};
       action.sa_sigaction = OnSignal;
-      // SA_ONSTACK: a kernel that overflows its stack needs another one for the handler.
-      action.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK;
+      // SA_ONSTACK: a kernel that overflows its stack needs another one for the handler. SA_RESTART: an interrupt that
+      // comes too late may meet a system call of the application.
+      action.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK | SA_RESTART;
       sigemptyset(&action.sa_mask);
       sigaction(kSignals[i], nullptr, &previous_actions[i]);
       sigaction(kSignals[i], &action, nullptr);

@@ -2,6 +2,8 @@
 #ifndef SLIPWAY_DRIVER_CPU_FAULT_H_
 #define SLIPWAY_DRIVER_CPU_FAULT_H_
 
+#include <pthread.h>
+
 #include <cstddef>
 #include <cstdint>
 
@@ -17,8 +19,16 @@ struct Fault {
 
 // Runs blocks [first, last) in CUDA's floating-point environment (round to nearest, subnormals kept) and puts the
 // caller's back. A memory fault inside gives CUDA_ERROR_ILLEGAL_ADDRESS, an illegal instruction or an arithmetic trap
-// CUDA_ERROR_LAUNCH_FAILED; the blocks that had not finished then never do. Leaves the thread fit for more.
-Fault RunBlocksGuarded(CpuRunBlocks run, CpuLaunch* launch, uint64_t first, uint64_t last, std::byte* shared);
+// CUDA_ERROR_LAUNCH_FAILED; the blocks that had not finished then never do. Leaves the thread fit for more. `program`
+// is what `run` belongs to.
+Fault RunBlocksGuarded(const Program& program, CpuRunBlocks run, CpuLaunch* launch, uint64_t first, uint64_t last,
+                       std::byte* shared);
+
+// Ends the blocks that a thread runs of a launch whose CpuLaunch::trapped is kStopped, wherever in translated code it
+// is; does nothing to a thread that runs something else, or is in a function of the host just now: ask again. The
+// thread must be alive. False if that cannot be done, because the application has put a signal handler of its own in
+// the place of ours.
+bool InterruptBlocks(pthread_t thread);
 
 // Whether an address lies on the stack of the blocks that RunBlocksGuarded runs on this thread: in local memory.
 bool IsOnBlockStack(uintptr_t address);

@@ -115,7 +115,10 @@ void FillLaunch(std::shared_ptr<Function> function, const LaunchRequest& request
   std::copy(request.block, request.block + 3, op->launch.block);
   op->launch.dynamic_shared_bytes = request.shared_bytes;
   op->launch.trapped = 0;
-  op->launch.heap = function->module->context->heap.get();
+  Context& context = *function->module->context;
+  op->launch.heap = context.heap.get();
+  op->launch.printf = &context.printf;
+  context.NoteUse(kernel);
   op->blocks = uint64_t{request.grid[0]} * request.grid[1] * request.grid[2];
   op->chunk = request.cooperative ? 1 : ChunkOf(op->blocks, request.block, GetSettings().cores);
   op->next_block.store(0, std::memory_order_relaxed);

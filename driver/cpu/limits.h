@@ -18,8 +18,13 @@ inline constexpr size_t kSharedBytesPerBlock = 48 << 10;  // Without opting in.
 inline constexpr size_t kMaxSharedBytes = 227 << 10;      // The most that any capability lets a block opt in to.
 inline constexpr size_t kConstantBytes = 64 << 10;
 inline constexpr size_t kLocalBytesPerThread = 512 << 10;
-inline constexpr size_t kMallocHeapBytes = size_t{8} << 20;  // CU_LIMIT_MALLOC_HEAP_SIZE's default.
-inline constexpr int kRegisters = 65536;                     // A block and a multiprocessor.
+// What cuCtxGetLimit answers until cuCtxSetLimit is called, as GPUs have it.
+inline constexpr size_t kThreadStackBytes = 1024;
+inline constexpr size_t kPrintfBytes = size_t{1} << 20;
+inline constexpr size_t kMallocHeapBytes = size_t{8} << 20;
+inline constexpr size_t kL2FetchBytes = 64;
+inline constexpr size_t kMaxL2FetchBytes = 128;
+inline constexpr int kRegisters = 65536;  // A block and a multiprocessor.
 // Nominal: a CPU's clock varies.
 inline constexpr int kClockKilohertz = 1'000'000;
 // cuCtxGetStreamPriorityRange on GPUs since Volta. A lower number is served first.

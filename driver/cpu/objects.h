@@ -16,8 +16,10 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "driver/cpu/limits.h"
 #include "driver/cpu/program.h"
 #include "driver/cpu/system/device_heap.h"
+#include "driver/cpu/system/printf.h"
 #include "driver/cpu/wait_queue.h"
 #include "slipway/driver_api.h"
 
@@ -35,6 +37,16 @@ struct Context {
   std::atomic<CUresult> sticky{CUDA_SUCCESS};
 
   std::unique_ptr<DeviceHeap> heap;  // What kernels call malloc for.
+  PrintfBuffer printf{kPrintfBytes};
+  // Limits of cuCtxSetLimit that are kept here, and whether a kernel has been launched that uses what they limit.
+  std::atomic<size_t> stack_bytes{kThreadStackBytes};
+  std::atomic<size_t> l2_fetch_bytes{kL2FetchBytes};
+  std::atomic<bool> prints{false};
+  std::atomic<bool> allocates{false};
+  void NoteUse(const CpuKernel& kernel) {
+    if (kernel.prints) prints.store(true, std::memory_order_relaxed);
+    if (kernel.allocates) allocates.store(true, std::memory_order_relaxed);
+  }
 
   std::mutex peers_mutex;
   std::set<CUcontext> peers;  // Those whose memory it was given access to.

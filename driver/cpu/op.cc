@@ -28,7 +28,12 @@ bool IsTiny(const Op& op) {
 }
 
 bool NeedsALargeStack(const Op& op) {
-  return op.kind == OpKind::kLaunch && op.function->kernel->stack_bytes > kStackAnywhere;
+  if (op.kind != OpKind::kLaunch) return false;
+  const CpuKernel& kernel = *op.function->kernel;
+  // One that calls itself has, by the limit, what a thread of it may take.
+  const Context& context = *op.function->module->context;
+  return kernel.stack_bytes > kStackAnywhere ||
+         (kernel.recurses && context.stack_bytes.load(std::memory_order_relaxed) > kStackAnywhere);
 }
 
 std::shared_ptr<Op> CopyForGraph(const Op& op) {

@@ -2,109 +2,50 @@
 
 #include <algorithm>
 #include <cstring>
-#include <map>
 #include <new>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "driver/cpu/call_stack.h"
-#include "driver/cpu/ptx/message.h"
-#include "driver/cpu/ptx/parser.h"
+#include "driver/cpu/compile.h"
+#include "driver/cpu/compiled_module.h"
+#include "driver/cpu/linked_code.h"
+#include "driver/cpu/object_cache.h"
 #include "driver/cpu/translate/host_code.h"
-#include "driver/cpu/translate/module_translator.h"
 #include "driver/status_macros.h"
-#include "llvm/Support/Alignment.h"
 
 namespace slipway::cpu {
 namespace {
 
-constexpr size_t kGlobalAlign = 256;  // As device allocations are.
-constexpr uint64_t kMaxGlobalBytes = uint64_t{1} << 40;
-constexpr uint64_t kCheckedGap = 256;  // Behind each variable that is checked.
-
 struct FreeAligned {
-  void operator()(std::byte* memory) const { ::operator delete (memory, std::align_val_t{kGlobalAlign}); }
+  void operator()(std::byte* memory) const { ::operator delete (memory, std::align_val_t{kVariablesAlign}); }
 };
 
-bool IsInMemory(const ptx::Variable& variable) {
-  return variable.space == ptx::Space::kGlobal || variable.space == ptx::Space::kConst;
+// Everything that shapes the code and how it is launched, or decides whether there is any.
+std::string CacheKey(std::string_view ptx, const ProgramOptions& options) {
+  return absl::StrCat(HostCompiler::Description(), " sm ", options.sm, " isa ", options.max_isa,
+                      options.check_memory ? " checked" : "", options.note_call_stacks ? " with call stacks" : "", "\n",
+                      absl::string_view(ptx.data(), ptx.size()));
 }
 
-// Of each variable the one that is meant by its name: what is not extern before what is, what is not weak before what
-// is, the first otherwise.
-std::vector<size_t> Definitions(const ptx::Module& module) {
-  const auto rank = [&](size_t i) { return 2 * module.variables[i].is_extern + module.variables[i].is_weak; };
-  std::map<std::string_view, size_t> best;
-  for (size_t i = 0; i < module.variables.size(); ++i) {
-    const auto [known, is_first] = best.emplace(module.variables[i].name, i);
-    if (!is_first && rank(i) < rank(known->second)) known->second = i;
-  }
-  std::vector<size_t> definitions;
-  for (const ptx::Variable& variable : module.variables) definitions.push_back(best[variable.name]);
-  return definitions;
+absl::StatusOr<std::string> CompileAndEncode(std::string_view ptx, const ProgramOptions& options) {
+  SLIPWAY_ASSIGN_OR_RETURN(const CompiledModule compiled, Compile(ptx, options));
+  return Encode(compiled);
 }
 
-// Offsets of the module's global and constant variables from the start of their memory.
-absl::StatusOr<std::vector<uint64_t>> LayOut(const ptx::Module& module, const std::vector<size_t>& definitions,
-                                             uint64_t gap, uint64_t* bytes) {
-  std::vector<uint64_t> offsets(module.variables.size());
-  *bytes = 0;
-  for (size_t i = 0; i < module.variables.size(); ++i) {
-    const ptx::Variable& variable = module.variables[i];
-    if (variable.space == ptx::Space::kShared) continue;
-    if (!IsInMemory(variable)) {
-      return ptx::Unsupported(variable.line, "'", variable.name,
-                              "': only .global, .const and .shared variables can stand outside functions");
-    }
-    const ptx::Variable& definition = module.variables[definitions[i]];
-    if (definition.is_extern || definition.bytes == 0) {
-      return ptx::Unsupported(variable.line, "'", variable.name, "' is not defined in this module");
-    }
-    if (definitions[i] != i) {
-      if (variable.is_extern || variable.is_weak) continue;
-      return ptx::Malformed(variable.line, "'", variable.name, "' is defined twice");
-    }
-    *bytes = llvm::alignTo(*bytes, variable.align);
-    offsets[i] = *bytes;
-    *bytes += variable.bytes + gap;
-    if (*bytes > kMaxGlobalBytes) return ptx::Malformed(variable.line, "global variables of more than 1 TiB");
+// Gives the variables their initial values.
+absl::Status Initialize(const CompiledModule& compiled, const LinkedCode& code, std::byte* memory) {
+  std::memset(memory, 0, compiled.variable_bytes);
+  for (const CompiledBytes& initial : compiled.initial) {
+    std::memcpy(memory + initial.offset, initial.bytes.data(), initial.bytes.size());
   }
-  for (size_t i = 0; i < module.variables.size(); ++i) offsets[i] = offsets[definitions[i]];
-  return offsets;
-}
-
-// The address that an initialiser names: of a variable, or of a device function, which is that of its code.
-absl::StatusOr<uint64_t> AddressOf(const ptx::Module& module, const std::vector<uint64_t>& addresses,
-                                   const HostCode& code, std::string_view symbol, int line) {
-  for (size_t i = 0; i < module.variables.size(); ++i) {
-    if (module.variables[i].name == symbol && IsInMemory(module.variables[i])) return addresses[i];
-  }
-  for (const ptx::Alias& alias : module.aliases) {
-    if (alias.name == symbol) symbol = alias.target;
-  }
-  for (const ptx::Function& function : module.functions) {
-    if (function.name != symbol || !function.has_body || function.is_kernel) continue;
-    SLIPWAY_ASSIGN_OR_RETURN(void* const address, code.Find(DeviceSymbol(symbol)));
-    return reinterpret_cast<uint64_t>(address);
-  }
-  return ptx::Unsupported(line, "an initial value is the address of '", symbol,
-                          "', which is no global variable or device function of this module");
-}
-
-absl::Status Initialize(const ptx::Module& module, const std::vector<size_t>& definitions,
-                        const std::vector<uint64_t>& addresses, const HostCode& code) {
-  for (size_t i = 0; i < module.variables.size(); ++i) {
-    const ptx::Variable& variable = module.variables[i];
-    if (!IsInMemory(variable) || definitions[i] != i) continue;
-    auto* const memory = reinterpret_cast<std::byte*>(addresses[i]);
-    const size_t given = variable.initializer.size();
-    std::copy(variable.initializer.begin(), variable.initializer.end(), memory);
-    std::memset(memory + given, 0, variable.bytes - given);
-    for (const ptx::Relocation& relocation : variable.relocations) {
-      SLIPWAY_ASSIGN_OR_RETURN(uint64_t address,
-                               AddressOf(module, addresses, code, relocation.symbol, relocation.line));
-      address = (address + static_cast<uint64_t>(relocation.addend)) >> relocation.shift;
-      std::memcpy(memory + relocation.offset, &address, relocation.bytes);
+  for (const CompiledAddress& value : compiled.addresses) {
+    void* symbol = memory;
+    if (value.symbol != kVariablesSymbol) {
+      SLIPWAY_ASSIGN_OR_RETURN(symbol, code.Find(value.symbol));
     }
+    const uint64_t address = (reinterpret_cast<uint64_t>(symbol) + value.addend) >> value.shift;
+    std::memcpy(memory + value.offset, &address, value.bytes);
   }
   return absl::OkStatus();
 }
@@ -117,58 +58,46 @@ struct Program::State {
   std::vector<CpuKernel> kernels;
   std::vector<CpuGlobal> globals;
   std::unique_ptr<std::byte, FreeAligned> own_memory;
-  std::unique_ptr<HostCode> code;
+  std::unique_ptr<LinkedCode> code;
 };
 
 Program::Program(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Program::~Program() = default;
 
 absl::StatusOr<std::unique_ptr<Program>> Program::Load(std::string_view ptx, const ProgramOptions& options) {
-  SLIPWAY_ASSIGN_OR_RETURN(const std::unique_ptr<ptx::Module> module, ptx::Parse(ptx));
-  if (module->version > options.max_isa) {
-    return absl::OutOfRangeError(ptx::Concat(".version ", module->version / 10, ".", module->version % 10,
-                                             " is newer than this device's driver takes (", options.max_isa / 10, ".",
-                                             options.max_isa % 10, "); compile for that or an older PTX ISA"));
+  if (options.cache != nullptr) {
+    SLIPWAY_ASSIGN_OR_RETURN(const ObjectCache::Bytes bytes, options.cache->GetOrCompile(CacheKey(ptx, options), [&] {
+      return CompileAndEncode(ptx, options);
+    }));
+    return Link(*bytes, options);
   }
-  if (module->sm > options.sm) {
-    return absl::FailedPreconditionError(ptx::Concat(".target ", module->target, " is newer than this device (sm_",
-                                                     options.sm, "); compile for that or an older target"));
-  }
-  auto state = std::make_unique<State>();
-  state->isa = module->version;
-  state->sm = module->sm;
+  SLIPWAY_ASSIGN_OR_RETURN(const std::string bytes, CompileAndEncode(ptx, options));
+  return Link(bytes, options);
+}
 
-  const std::vector<size_t> definitions = Definitions(*module);
-  uint64_t bytes = 0;
-  SLIPWAY_ASSIGN_OR_RETURN(std::vector<uint64_t> addresses,
-                           LayOut(*module, definitions, options.check_memory ? kCheckedGap : 0, &bytes));
-  if (bytes != 0) {
-    std::byte* memory = nullptr;
+absl::StatusOr<std::unique_ptr<Program>> Program::Link(const std::string& bytes, const ProgramOptions& options) {
+  SLIPWAY_ASSIGN_OR_RETURN(CompiledModule compiled, Decode(bytes));
+  auto state = std::make_unique<State>();
+  state->isa = compiled.isa;
+  state->sm = compiled.sm;
+  state->kernels = std::move(compiled.kernels);
+  std::byte* memory = nullptr;
+  if (const uint64_t size = compiled.variable_bytes; size != 0) {
     if (options.allocate) {
-      SLIPWAY_ASSIGN_OR_RETURN(memory, options.allocate(bytes, kGlobalAlign));
+      SLIPWAY_ASSIGN_OR_RETURN(memory, options.allocate(size, kVariablesAlign));
     } else {
-      memory = static_cast<std::byte*>(::operator new (bytes, std::align_val_t{kGlobalAlign}, std::nothrow));
-      if (memory == nullptr)
-        return absl::ResourceExhaustedError(ptx::Concat("no memory for ", bytes, " bytes of global variables"));
+      memory = static_cast<std::byte*>(::operator new (size, std::align_val_t{kVariablesAlign}, std::nothrow));
+      if (memory == nullptr) {
+        return absl::ResourceExhaustedError(absl::StrCat("no memory for ", size, " bytes of global variables"));
+      }
       state->own_memory.reset(memory);
     }
-    for (size_t i = 0; i < addresses.size(); ++i) {
-      const ptx::Variable& variable = module->variables[i];
-      if (!IsInMemory(variable)) continue;
-      if (definitions[i] == i) {
-        state->globals.push_back(
-            {std::string(variable.name), memory + addresses[i], variable.bytes, variable.space == ptx::Space::kConst});
-      }
-      addresses[i] += reinterpret_cast<uint64_t>(memory);
-    }
   }
-
-  llvm::LLVMContext context;
-  llvm::Module target("ptx", context);
-  SLIPWAY_RETURN_IF_ERROR(HostCode::Prepare(target));
-  SLIPWAY_RETURN_IF_ERROR(TranslateModule(*module, addresses, options.check_memory, target, &state->kernels));
-  SLIPWAY_ASSIGN_OR_RETURN(state->code, HostCode::Compile(target));
-  SLIPWAY_RETURN_IF_ERROR(Initialize(*module, definitions, addresses, *state->code));
+  SLIPWAY_ASSIGN_OR_RETURN(state->code, LinkedCode::Link(compiled.object, memory));
+  SLIPWAY_RETURN_IF_ERROR(Initialize(compiled, *state->code, memory));
+  for (CompiledVariable& variable : compiled.variables) {
+    state->globals.push_back({std::move(variable.name), memory + variable.offset, variable.bytes, variable.constant});
+  }
   for (size_t i = 0; i < state->kernels.size(); ++i) {
     SLIPWAY_ASSIGN_OR_RETURN(void* const run, state->code->Find(KernelSymbol(i)));
     CpuKernel& kernel = state->kernels[i];

@@ -21,6 +21,8 @@
 namespace slipway::cpu {
 
 class DeviceHeap;
+class PrintfBuffer;
+class ObjectCache;
 
 // Why a launch fails, other than by a fault.
 enum CpuFailure : uint32_t {
@@ -28,26 +30,28 @@ enum CpuFailure : uint32_t {
   kDeadlock = 2,       // Threads of a block wait for others that never come.
   kBadBarrier = 3,     // A barrier has a number past 15 or a number of threads that is no multiple of 32.
   kNoMemory = 4,       // For the registers and local memory of a block.
+  kStopped = 5,        // From outside: another block has met a fault, or the context is destroyed.
   // The thread ends, and its block goes on without it, so that other threads can fail, too.
-  kAssertionFailed = 5,   // It called __assertfail.
-  kInvalidAccess = 6,     // It was kept from an access to memory that is not there,
-  kMisalignedAccess = 7,  // or to an address that is no multiple of the access's size. Of checked code.
+  kAssertionFailed = 6,   // It called __assertfail.
+  kInvalidAccess = 7,     // It was kept from an access to memory that is not there,
+  kMisalignedAccess = 8,  // or to an address that is no multiple of the access's size. Of checked code.
 };
+
+inline constexpr size_t kGridWorkspaceBytes = 64;
 
 // What translated code reads about a launch. One a launch, shared by every thread that runs its blocks; it and what it
 // points to must outlive them. The layout is known to the translator (translate/thread_context.cc).
-inline constexpr size_t kGridWorkspaceBytes = 64;
-
 struct CpuLaunch {
   const std::byte* params = nullptr;  // At least CpuKernel::params_bytes, aligned to 16.
   uint32_t grid[3] = {1, 1, 1};       // Blocks.
   uint32_t block[3] = {1, 1, 1};      // Threads a block.
   uint32_t dynamic_shared_bytes = 0;
-  uint32_t trapped = 0;        // Becomes a CpuFailure if a thread fails; most end that range of blocks at once.
-  uint64_t grid_id = 0;        // %gridid.
-  DeviceHeap* heap = nullptr;  // What malloc in a kernel takes from; null: nothing.
-  // Of cooperative launches: kGridWorkspaceBytes that are 0 at first, in which blocks count each other. Kernels find the
-  // address in %envreg1 (upper half) and %envreg2, as CUDA's cooperative_groups headers do.
+  uint32_t trapped = 0;            // Becomes a CpuFailure if a thread fails; most end that range of blocks at once.
+  uint64_t grid_id = 0;            // %gridid.
+  DeviceHeap* heap = nullptr;      // What malloc in a kernel takes from; null: nothing.
+  PrintfBuffer* printf = nullptr;  // What printf writes to; null: stdout, at once.
+  // Of cooperative launches: kGridWorkspaceBytes that are 0 at first, in which blocks count each other. Kernels find
+  // the address in %envreg1 (upper half) and %envreg2, as CUDA's cooperative_groups headers do.
   std::byte* grid_workspace = nullptr;
 };
 
@@ -71,6 +75,9 @@ struct CpuKernel {
   size_t stack_bytes = 0;           // The local memory of all functions of the module, this one included.
   uint32_t max_threads = 0;         // .maxntid or .reqntid as a product; 0 if not given.
   uint32_t required_block[3] = {};  // .reqntid; zeros if not given.
+  bool prints = false;              // It, or what it may call, calls vprintf,
+  bool allocates = false;           // or malloc or free,
+  bool recurses = false;            // or itself: nobody knows what it takes of the stack.
   // What a launch copies: the parameters, and behind them, from `call_stack_at` on, who makes it, where that is noted.
   size_t buffer_bytes = 16;
   size_t call_stack_at = 0;  // 0: it is not.
@@ -93,6 +100,8 @@ struct ProgramOptions {
   // Translates to code that checks every access (memory_check.h) and leaves gaps between variables.
   bool check_memory = false;
   bool note_call_stacks = false;  // Launches note who makes them.
+  // Where the code is looked for, and kept; null: it is made anew.
+  ObjectCache* cache = nullptr;
 };
 
 // Immutable once loaded; every member may be called from any thread.
@@ -118,6 +127,8 @@ class Program {
 
  private:
   struct State;
+  // Links what Encode made of a compiled module (compiled_module.h).
+  static absl::StatusOr<std::unique_ptr<Program>> Link(const std::string& bytes, const ProgramOptions& options);
   explicit Program(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };

@@ -56,7 +56,7 @@ struct Scratch {
   uint32_t block[3] = {};
   size_t stride = 0;
   uint64_t local_bytes = 0;
-  bool runs = false;  // Blocks, right now.
+  bool runs = false;   // Blocks, right now.
   bool whole = false;  // Whether one form of regions can run each of them as a whole.
 };
 thread_local Scratch scratch;
@@ -350,8 +350,8 @@ uint32_t RunAll(Block& block, Warp& warp, uint32_t at) {
   return RunOn(block, warp, at, whole == nullptr ? kLanesDiffer : Run(block, warp, whole, kAllLanes));
 }
 
-// The thread that failed has noted why.
-void NoteTrap(Block& block) { block.failure = std::atomic_ref(block.launch.trapped).load(std::memory_order_relaxed); }
+// A CpuFailure of the launch, in this block or another; 0 if there is none.
+uint32_t FailureOf(CpuLaunch& launch) { return std::atomic_ref(launch.trapped).load(std::memory_order_relaxed); }
 
 // Runs a warp until none of its lanes can go on by itself.
 void RunWarp(Block& block, Warp& warp) {
@@ -376,7 +376,7 @@ void RunWarp(Block& block, Warp& warp) {
       warp.ready &= ~lanes;
       const uint32_t next = lanes == kAllLanes ? RunAll(block, warp, at) : Run(block, warp, block.wait(at).some, lanes);
       if (next == kTrapped) {
-        NoteTrap(block);
+        block.failure = FailureOf(block.launch);
       } else {
         Note(block, warp, lanes, next);
       }
@@ -434,7 +434,7 @@ bool RunInStep(Block& block) {
       if (next == all) continue;
       next = RunOn(block, block.warp(i), at, next);
       if (next == kTrapped) {
-        NoteTrap(block);
+        block.failure = FailureOf(block.launch);
         return true;
       }
       const bool for_all = next == kEnded || (next < block.regions.count && IsForAll(block.wait(next)));
@@ -465,11 +465,8 @@ void RunApart(Block& block) {
     }
     if (ran) continue;
     // What has failed elsewhere in the launch may be what they wait for.
-    const uint32_t failed = std::atomic_ref(block.launch.trapped).load(std::memory_order_relaxed);
-    if (failed != 0) {
-      block.failure = failed;
-      return;
-    }
+    block.failure = FailureOf(block.launch);
+    if (block.failure != 0) return;
     if (ResumeYielded(block)) continue;
     uint32_t stuck = 0;
     while (block.warp(stuck).alive == 0) ++stuck;
@@ -550,6 +547,7 @@ extern "C" void slipway_cpu_run_warps(CpuLaunch* launch, uint64_t first, uint64_
   Place place = PlaceOf(first, launch->grid);
   own.runs = true;
   for (uint64_t index = first; index < last; ++index) {
+    if (FailureOf(*launch) != 0) break;  // No further block begins.
     for (uint32_t i = 0; i < warp_count; ++i) std::copy(place.begin(), place.end(), block.warp(i).block);
     if (!own.whole) StartApart(block, 0);
     if (!own.whole || !RunInStep(block)) RunApart(block);

@@ -80,6 +80,7 @@ void LoadGate::LockForFork() {
 
 Runtime::Runtime()
     : settings(GetSettings()),
+      object_cache(settings.cache_bytes),
       primary(static_cast<size_t>(settings.devices)),
       arena(settings.memory_bytes, settings.devices, settings.check.memory) {}
 

@@ -10,6 +10,7 @@
 #include "driver/cpu/capture.h"
 #include "driver/cpu/engine.h"
 #include "driver/cpu/handle_table.h"
+#include "driver/cpu/object_cache.h"
 #include "driver/cpu/objects.h"
 #include "driver/cpu/settings.h"
 #include "driver/cpu/wait_queue.h"
@@ -53,6 +54,7 @@ class LoadGate {
 struct Runtime {
   const Settings& settings;
   LoadGate load_gate;
+  ObjectCache object_cache;             // Only loads use it: never while fork() holds the gate.
   std::vector<PrimaryContext> primary;  // By device.
   Captures captures;
   HandleTable<Context, CUcontext, 1> contexts;

@@ -69,6 +69,14 @@ Settings ReadSettings() {
     settings.late = text == "late";
     if (text != "late" && text != "eager") WarnIgnored("SLIPWAY_CPU_ASYNC", text, "'late' or 'eager'");
   }
+  if (std::string_view text = Environment("SLIPWAY_CPU_CACHE"); !text.empty()) {
+    auto bytes = text == "0" ? std::optional<size_t>(0) : ParseBytes(text);
+    if (bytes) {
+      settings.cache_bytes = *bytes;
+    } else {
+      WarnIgnored("SLIPWAY_CPU_CACHE", text, "a number of bytes, such as 64M, or 0");
+    }
+  }
   if (std::string_view text = Environment("SLIPWAY_CPU_CHECK"); !text.empty()) {
     if (auto check = ParseCheck(text)) {
       settings.check = *check;

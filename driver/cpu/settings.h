@@ -15,10 +15,11 @@ struct CheckSettings {
 };
 
 struct Settings {
-  int sm = 90;              // Compute capability * 10.
-  int devices = 1;          // How many devices there are.
-  size_t memory_bytes = 0;  // Of each device.
-  bool late = false;        // Run nothing before a wait or a query.
+  int sm = 90;                            // Compute capability * 10.
+  int devices = 1;                        // How many devices there are.
+  size_t memory_bytes = 0;                // Of each device.
+  bool late = false;                      // Run nothing before a wait or a query.
+  size_t cache_bytes = size_t{64} << 20;  // Of translated code; 0: none is kept.
   CheckSettings check;
   int cores = 1;  // Threads that run blocks, and the number of multiprocessors reported.
 };

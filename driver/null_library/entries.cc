@@ -87,11 +87,6 @@ CUresult ContextId(CUcontext context, uint64_t* id) {
   return CUDA_SUCCESS;
 }
 
-CUresult ContextLimit(size_t* value) {
-  *value = 1024;
-  return CUDA_SUCCESS;
-}
-
 CUresult ApiVersion(CUcontext, unsigned* version) {
   *version = 3020;  // What current drivers say, whatever their CUDA version.
   return CUDA_SUCCESS;

@@ -34,7 +34,6 @@ CUresult DestroyContext(CUcontext context);
 CUresult CurrentContext(CUcontext* context);
 CUresult CtxGetDevice(CUdevice* device);
 CUresult ContextId(CUcontext context, uint64_t* id);
-CUresult ContextLimit(size_t* value);
 CUresult ApiVersion(CUcontext context, unsigned* version);
 
 // Modules, libraries and kernels. A CUkernel is a CUfunction here.

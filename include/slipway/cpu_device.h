@@ -16,6 +16,7 @@
 //   SLIPWAY_CPU_DEVICES  how many devices to report, 1 to 16, default 1; they share the cores, and each has that memory
 //   SLIPWAY_CPU_ASYNC    "eager" (default), or "late": nothing that was queued runs before a wait or a query asks for
 //                        it, so that a missing synchronization shows every time
+//   SLIPWAY_CPU_CACHE    bytes of translated code to keep, for modules of the same text; default 64M, 0 keeps none
 //   SLIPWAY_CPU_CHECK    "memory": every access of a kernel is checked (bounds, alignment, use after free) and told of
 //                        on stderr with kernel, block, thread and source line; "memory,stack": with the call stack of
 //                        the launch, too. docs/cpu-device.md, "Memory checker"

@@ -57,6 +57,7 @@ enum CUresult : int {
   CUDA_ERROR_INVALID_CONTEXT = 201,
   CUDA_ERROR_NO_BINARY_FOR_GPU = 209,
   CUDA_ERROR_ECC_UNCORRECTABLE = 214,
+  CUDA_ERROR_UNSUPPORTED_LIMIT = 215,
   CUDA_ERROR_INVALID_PTX = 218,
   CUDA_ERROR_JIT_COMPILER_NOT_FOUND = 221,
   CUDA_ERROR_UNSUPPORTED_PTX_VERSION = 222,
@@ -97,6 +98,20 @@ enum CUresult : int {
   CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD = 908,
   CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE = 910,
   CUDA_ERROR_UNKNOWN = 999,
+};
+
+// What cuCtxSetLimit sets, of a context.
+enum CUlimit : int {
+  CU_LIMIT_STACK_SIZE = 0,        // Bytes of a thread.
+  CU_LIMIT_PRINTF_FIFO_SIZE = 1,  // Bytes.
+  CU_LIMIT_MALLOC_HEAP_SIZE = 2,  // Bytes.
+  CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH = 3,
+  CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT = 4,
+  CU_LIMIT_MAX_L2_FETCH_GRANULARITY = 5,  // Bytes, a hint.
+  CU_LIMIT_PERSISTING_L2_CACHE_SIZE = 6,  // Bytes.
+  CU_LIMIT_SHMEM_SIZE = 7,
+  CU_LIMIT_CIG_ENABLED = 8,
+  CU_LIMIT_CIG_SHMEM_FALLBACK_ENABLED = 9,
 };
 
 // Device attributes; numbers of CUdevice_attribute in cuda.h.
@@ -288,6 +303,8 @@ inline const CUstream kStreamPerThread = reinterpret_cast<CUstream>(2);
   X(CtxGetDevice, 2000, kRequired, (CUdevice * device))                                                              \
   X(CtxSynchronize, 2000, kRequired, ())                                                                             \
   X(CtxGetStreamPriorityRange, 5050, kRequired, (int* least, int* greatest))                                         \
+  X(CtxSetLimit, 3010, kOptional, (CUlimit limit, size_t value))                                                     \
+  X(CtxGetLimit, 3010, kOptional, (size_t * value, CUlimit limit))                                                   \
   X(CtxEnablePeerAccess, 4000, kRequired, (CUcontext peer, unsigned flags))                                          \
   X(ModuleLoadDataEx, 2010, kRequired,                                                                               \
     (CUmodule * module, const void* image, unsigned count, CUjit_option* options, void** values))                    \

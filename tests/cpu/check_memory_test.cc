@@ -7,8 +7,10 @@
 
 #include "driver/cpu/arena.h"
 #include "driver/cpu/freed_ranges.h"
+#include "driver/cpu/object_cache.h"
 #include "driver/cpu/settings.h"
 #include "driver/cpu/system/device_heap.h"
+#include "driver/cpu/testing.h"
 #include "tests/cpu/check_fixture.h"
 
 namespace slipway::cpu {
@@ -177,6 +179,27 @@ TEST_F(CheckMemory, VariablesOfModules) {
   EXPECT_THAT(Told(CUDA_ERROR_ILLEGAL_ADDRESS, other, {}, counter, uint64_t{0}), HasSubstr("that was freed\n"));
 }
 
+// The second is linked from the code that was made for the first.
+TEST_F(CheckMemory, ModulesOfOneTextAreCheckedEachByItsOwnVariables) {
+  const std::string text =
+      Kernel("mov.u64 %l0, own; st.global.u64 [%a], %l0; add.s64 %l0, %l0, %b; st.global.u32 [%l0], 1;",
+             ".visible .global .align 8 .u32 own[4];\n");
+  CUfunction functions[2];
+  const uint64_t compiled = ObjectCacheForTesting().counts().misses;
+  for (CUfunction& function : functions) function = Load(text);
+  EXPECT_EQ(ObjectCacheForTesting().counts().misses, compiled + 1);
+  const CUdeviceptr out = NewWords(2);
+  uint64_t addresses[2];
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_CUDA(Run(functions[i], {}, out, uint64_t{12}));
+    EXPECT_CUDA(Api().MemcpyDtoH(&addresses[i], out, sizeof(addresses[i])));
+  }
+  EXPECT_NE(addresses[0], addresses[1]);
+  EXPECT_THAT(Told(CUDA_ERROR_ILLEGAL_ADDRESS, functions[1], {}, out, uint64_t{16}),
+              HasSubstr("invalid global write of size 4 at " + Hex(addresses[1] + 16) +
+                        ", at the end of variable own of 16 bytes\n  kernel k, block (0,0,0), thread (0,0,0), line "));
+}
+
 TEST_F(CheckMemory, DynamicSharedMemory) {
   for (const char* wait : {"", "bar.sync 0;"}) {
     CUfunction function = Load(Kernel(std::string(".shared .align 4 .b8 own[16]; mov.u64 %l0, dynamic; mov.u64 %l2, "
@@ -233,6 +256,28 @@ TEST_F(CheckMemory, MemoryOfMalloc) {
       "mov.u32 %r3, 1; bra AGAIN;\nDONE:";
   EXPECT_THAT(Told(CUDA_ERROR_ILLEGAL_ADDRESS, kernel(again), {}, uint64_t{0}, uint64_t{0}),
               HasSubstr("that was freed\n"));
+}
+
+TEST_F(CheckMemory, TheHeapOfMallocHasTheSizeThatWasSet) {
+  // %b bytes; the address, and by a free the heap's room again, twice.
+  const std::string body = R"(
+    mov.u32 %r3, 0;
+    AGAIN: { .param .b64 r; .param .b64 b; st.param.b64 [b], %b; call.uni (r), malloc, (b); ld.param.b64 %l2, [r]; }
+    mul.wide.u32 %l1, %r3, 8; add.s64 %l1, %l1, %a; st.global.u64 [%l1], %l2;
+    { .param .b64 p; st.param.b64 [p], %l2; call.uni free, (p); }
+    add.u32 %r3, %r3, 1; setp.lt.u32 %p0, %r3, 2; @%p0 bra AGAIN;)";
+  EXPECT_CUDA(Api().CtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, 4096));
+  CUfunction function = Load(Kernel(body, kMallocDeclarations));
+  for (const uint64_t bytes : {uint64_t{4096}, uint64_t{4097}}) {
+    const CUdeviceptr out = NewWords(4);
+    EXPECT_CUDA(Run(function, {}, out, bytes));
+    uint64_t addresses[2];
+    EXPECT_CUDA(Api().MemcpyDtoH(addresses, out, sizeof(addresses)));
+    EXPECT_EQ(addresses[0] != 0, bytes == 4096);
+    EXPECT_EQ(addresses[1] != 0, bytes == 4096);
+  }
+  EXPECT_EQ(Api().CtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, 8192), CUDA_ERROR_INVALID_VALUE);
+  Renew();  // With a heap of the usual size.
 }
 
 TEST_F(CheckMemory, SourceLines) {
@@ -304,6 +349,33 @@ TEST_F(CheckMemory, WhoWaitsForAThreadThatHasFailedIsNotWaitedFor) {
                                   NewWords(1), 8, {.grid = 2, .block = {32, 1}});
   EXPECT_THAT(
       told, AllOf(HasSubstr("block (0,0,0), thread (0,0,0)"), HasSubstr("cpu device: an invalid access in kernel k")));
+}
+
+// Of a thread that goes on after another's access was refused, the context's end is the end.
+TEST_F(CheckMemory, AKernelThatDoesNotEndIsEndedAfterAnAccessWasRefused) {
+  for (const char* wait : {"", "bar.sync 0;"}) {
+    void* pinned = nullptr;
+    ASSERT_CUDA(Api().MemAllocHost(&pinned, 4));
+    auto& started = *static_cast<uint32_t*>(pinned);
+    started = 0;
+    CUfunction function = Load(Kernel(std::string(wait) + R"(
+      setp.ne.u32 %p0, %i, 0; @%p0 bra LOOP; ld.global.u32 %r2, [%b]; bra DONE;
+      LOOP: st.volatile.global.u32 [%a], 1; bra LOOP;
+      DONE:)"));
+    LaunchBuffer buffer(reinterpret_cast<uint64_t>(pinned), uint64_t{8});
+    testing::internal::CaptureStderr();
+    ASSERT_CUDA(Api().LaunchKernel(function, 1, 1, 1, 2, 1, 1, 0, nullptr, nullptr, buffer.extra()));
+    ASSERT_EQ(Api().StreamQuery(nullptr), CUDA_ERROR_NOT_READY);
+    while (std::atomic_ref(started).load() == 0) std::this_thread::yield();
+    SetTimeToFinishForTesting(1);
+    Renew();
+    SetTimeToFinishForTesting(5000);
+    EXPECT_THAT(testing::internal::GetCapturedStderr(),
+                AllOf(HasSubstr("invalid global read of size 4 at 0x8, 8 bytes from a null pointer"),
+                      HasSubstr("a context was destroyed before its work was done, and ends it: kernel k\n")));
+    const CUdeviceptr words = NewWords(64);
+    EXPECT_CUDA(Run(Load(Kernel(kFill)), {.grid = 2, .block = {32, 1}}, words, uint64_t{0}));
+  }
 }
 
 // FC-13: an element that is repeated by a stride of 0, and a kernel that drops the stride.

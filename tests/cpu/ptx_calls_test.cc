@@ -258,5 +258,48 @@ const Refused kRefused[] = {
 INSTANTIATE_TEST_SUITE_P(All, PtxCallsRefused, ::testing::ValuesIn(kRefused),
                          [](const auto& info) { return info.param.name; });
 
+// What a kernel does through the functions that it calls.
+struct Use {
+  const char* name;
+  const char* functions;  // After `kDeclared`; the kernel calls `f`, which is among them.
+  bool prints, allocates, recurses;
+};
+class PtxUse : public ::testing::TestWithParam<Use> {};
+TEST_P(PtxUse, IsKnown) {
+  const auto program = LoadOrDie(std::string(R"(
+    .extern .func (.param .b32 r) vprintf(.param .b64 format, .param .b64 arguments);
+    .extern .func (.param .b64 r) malloc(.param .b64 bytes);
+    .extern .func free(.param .b64 p);
+    )") + GetParam().functions + ".visible .entry k() { call f; ret; } .visible .entry nothing() { ret; }");
+  const CpuKernel& kernel = *program->FindKernel("k");
+  EXPECT_EQ(kernel.prints, GetParam().prints);
+  EXPECT_EQ(kernel.allocates, GetParam().allocates);
+  EXPECT_EQ(kernel.recurses, GetParam().recurses);
+  const CpuKernel& nothing = *program->FindKernel("nothing");
+  EXPECT_FALSE(nothing.prints || nothing.allocates || nothing.recurses);
+}
+constexpr char kFrees[] =
+    ".func g() { .reg .b64 %l; mov.u64 %l, 0; { .param .b64 p; st.param.b64 [p], %l; call free, (p); } ret; }\n";
+const std::string kFreesFurtherOn = std::string(kFrees) + ".func f() { call g; call g; ret; }";
+const std::string kThroughARegister = std::string(kFrees) + R"(
+    .func f() { .reg .b64 %l; mov.u64 %l, g; P: .callprototype _ (); call %l, P; ret; })";
+const Use kUses[] = {
+    {"Nothing", ".func g() { ret; } .func f() { call g; call g; ret; }", false, false, false},
+    {"Prints", R"(.func f() { .reg .b64 %l; mov.u64 %l, 0;
+        { .param .b32 r; .param .b64 x; .param .b64 y; st.param.b64 [x], %l; st.param.b64 [y], %l;
+          call (r), vprintf, (x, y); } ret; })",
+     true, false, false},
+    {"Allocates", R"(.func f() { .reg .b64 %l; mov.u64 %l, 8;
+        { .param .b64 r; .param .b64 x; st.param.b64 [x], %l; call (r), malloc, (x); } ret; })",
+     false, true, false},
+    {"FreesFurtherOn", kFreesFurtherOn.c_str(), false, true, false},
+    {"CallsItself", ".func f() { call f; ret; }", false, false, true},
+    {"CallsInACircle", ".func g(); .func f() { call g; ret; } .func g() { call f; ret; }", false, false, true},
+    // Any function may be meant, this one, too.
+    {"ThroughARegister", kThroughARegister.c_str(), false, true, true},
+};
+INSTANTIATE_TEST_SUITE_P(Kinds, PtxUse, ::testing::ValuesIn(kUses),
+                         [](const auto& info) { return std::string(info.param.name); });
+
 }  // namespace
 }  // namespace slipway::cpu

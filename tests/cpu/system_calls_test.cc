@@ -1,4 +1,6 @@
 // What kernels ask of the system: printf, assert, malloc and free.
+#include <pthread.h>
+
 #include <cstring>
 #include <limits>
 #include <string>
@@ -75,7 +77,7 @@ TEST(DevicePrintf, CountsArguments) {
   std::string out;
   EXPECT_EQ(Format("none", nullptr, &out), 0);
   EXPECT_EQ(Format("%d %*d", VariadicArguments(1, 2, 3).data(), &out), 3);
-  EXPECT_EQ(Vprintf(nullptr, nullptr), -1);
+  EXPECT_EQ(Vprintf(nullptr, nullptr, nullptr), -1);
 }
 
 TEST(DevicePrintf, WhatIsNoConversionIsPrintedAsItStands) {
@@ -93,6 +95,47 @@ TEST(DevicePrintf, WidthsAreBounded) {
   EXPECT_EQ(Formatted("%999999999d", 1).size(), 4096U);
   EXPECT_EQ(Formatted("%*s", 2000000000, "x").size(), 4096U);
   EXPECT_EQ(Formatted("%.99999999999999999999d", 1).size(), 4096U);
+}
+
+TEST(DevicePrintf, ABufferLosesWhatWasPrintedFirst) {
+  const auto flushed = [](PrintfBuffer& buffer) {
+    testing::internal::CaptureStdout();
+    buffer.Flush();
+    return testing::internal::GetCapturedStdout();
+  };
+  PrintfBuffer buffer(10);
+  EXPECT_EQ(flushed(buffer), "");
+  for (const char* text : {"one\n", "two\n", "six\n"}) buffer.Append(text);
+  EXPECT_EQ(flushed(buffer), "two\nsix\n");
+  EXPECT_EQ(flushed(buffer), "");
+  buffer.Append("0123456789");
+  buffer.Append("longer than all");  // Has no room at all.
+  EXPECT_EQ(flushed(buffer), "0123456789");
+  buffer.SetCapacity(0);
+  buffer.Append("x");
+  EXPECT_EQ(flushed(buffer), "");
+  buffer.SetCapacity(2);
+  EXPECT_EQ(Vprintf(&buffer, "%d", VariadicArguments(42).data()), 1);
+  EXPECT_EQ(Vprintf(&buffer, nullptr, nullptr), -1);
+  EXPECT_EQ(flushed(buffer), "42");
+}
+
+TEST(DeviceHeap, ItsSizeChangesUntilItIsUsed) {
+  std::vector<std::byte> memory(4096);
+  size_t asked = 0;
+  DeviceHeap heap(1024, [&](size_t bytes) {
+    asked = bytes;
+    return memory.data();
+  });
+  EXPECT_EQ(heap.bytes(), 1024U);
+  EXPECT_TRUE(heap.Resize(2048));
+  EXPECT_EQ(heap.bytes(), 2048U);
+  EXPECT_EQ(heap.Allocate(2049), nullptr);
+  EXPECT_TRUE(heap.Resize(4096));
+  EXPECT_NE(heap.Allocate(4096), nullptr);
+  EXPECT_EQ(asked, 4096U);
+  EXPECT_FALSE(heap.Resize(1024));
+  EXPECT_EQ(heap.bytes(), 4096U);
 }
 
 TEST(DeviceHeap, GivesApartAlignedMemoryUntilItIsExhausted) {
@@ -297,6 +340,123 @@ TEST_F(SystemCalls, TheHeapHas8MiBAndIsTheContexts) {
   const CUdeviceptr next = NewWords(2);
   EXPECT_CUDA(Run(take, next, 0, 1, 1));
   EXPECT_EQ(ReadWords(next, 1)[0], 8U) << "a new context has a new heap";
+}
+
+constexpr CUlimit kUnsupported[] = {CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH,
+                                    CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT,
+                                    CU_LIMIT_PERSISTING_L2_CACHE_SIZE,
+                                    CU_LIMIT_SHMEM_SIZE,
+                                    CU_LIMIT_CIG_ENABLED,
+                                    CU_LIMIT_CIG_SHMEM_FALLBACK_ENABLED};
+
+TEST_F(SystemCalls, LimitsOfAContext) {
+  const auto get = [](CUlimit limit) {
+    size_t value = 0;
+    EXPECT_CUDA(Api().CtxGetLimit(&value, limit));
+    return value;
+  };
+  // What GPUs have before anything is set (CUDA C++ Programming Guide, "Formatted Output", "Heap Memory Allocation").
+  EXPECT_EQ(get(CU_LIMIT_STACK_SIZE), 1024U);
+  EXPECT_EQ(get(CU_LIMIT_PRINTF_FIFO_SIZE), size_t{1} << 20);
+  EXPECT_EQ(get(CU_LIMIT_MALLOC_HEAP_SIZE), size_t{8} << 20);
+  EXPECT_EQ(get(CU_LIMIT_MAX_L2_FETCH_GRANULARITY), 64U);
+
+  EXPECT_CUDA(Api().CtxSetLimit(CU_LIMIT_STACK_SIZE, 5000));
+  EXPECT_EQ(get(CU_LIMIT_STACK_SIZE), 5008U);
+  EXPECT_CUDA(Api().CtxSetLimit(CU_LIMIT_STACK_SIZE, 512 << 10));
+  EXPECT_EQ(Api().CtxSetLimit(CU_LIMIT_STACK_SIZE, (512 << 10) + 1), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(get(CU_LIMIT_STACK_SIZE), size_t{512} << 10);
+  EXPECT_CUDA(Api().CtxSetLimit(CU_LIMIT_PRINTF_FIFO_SIZE, 2 << 20));
+  EXPECT_EQ(get(CU_LIMIT_PRINTF_FIFO_SIZE), size_t{2} << 20);
+  EXPECT_CUDA(Api().CtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, 1000));
+  EXPECT_EQ(get(CU_LIMIT_MALLOC_HEAP_SIZE), 1008U);
+  EXPECT_CUDA(Api().CtxSetLimit(CU_LIMIT_MAX_L2_FETCH_GRANULARITY, 1000));
+  EXPECT_EQ(get(CU_LIMIT_MAX_L2_FETCH_GRANULARITY), 128U);
+  for (const CUlimit limit : {CU_LIMIT_PRINTF_FIFO_SIZE, CU_LIMIT_MALLOC_HEAP_SIZE}) {
+    EXPECT_EQ(Api().CtxSetLimit(limit, size_t{256} << 20), CUDA_SUCCESS);
+    EXPECT_EQ(Api().CtxSetLimit(limit, (size_t{256} << 20) + 1), CUDA_ERROR_OUT_OF_MEMORY);
+    EXPECT_EQ(Api().CtxSetLimit(limit, ~size_t{0}), CUDA_ERROR_OUT_OF_MEMORY);
+  }
+
+  size_t value = 0;
+  for (const CUlimit limit : kUnsupported) {
+    EXPECT_EQ(Api().CtxSetLimit(limit, 1), CUDA_ERROR_UNSUPPORTED_LIMIT) << limit;
+    EXPECT_EQ(Api().CtxGetLimit(&value, limit), CUDA_ERROR_UNSUPPORTED_LIMIT) << limit;
+  }
+  for (const int none : {-1, 10, 1000}) {
+    EXPECT_EQ(Api().CtxSetLimit(static_cast<CUlimit>(none), 1), CUDA_ERROR_INVALID_VALUE) << none;
+    EXPECT_EQ(Api().CtxGetLimit(&value, static_cast<CUlimit>(none)), CUDA_ERROR_INVALID_VALUE) << none;
+  }
+  EXPECT_EQ(Api().CtxGetLimit(nullptr, CU_LIMIT_STACK_SIZE), CUDA_ERROR_INVALID_VALUE);
+  ASSERT_CUDA(Api().CtxPopCurrent(nullptr));
+  EXPECT_EQ(Api().CtxSetLimit(CU_LIMIT_STACK_SIZE, 1024), CUDA_ERROR_INVALID_CONTEXT);
+  EXPECT_EQ(Api().CtxGetLimit(&value, CU_LIMIT_STACK_SIZE), CUDA_ERROR_INVALID_CONTEXT);
+  ASSERT_CUDA(Api().CtxPushCurrent(context_));
+  TearDown();
+  SetUp();
+  EXPECT_EQ(get(CU_LIMIT_STACK_SIZE), 1024U) << "a new context's own";
+}
+
+TEST_F(SystemCalls, TheHeapHasTheSizeThatWasSetBeforeAKernelUsesIt) {
+  EXPECT_CUDA(Api().CtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, 3 << 20));
+  const CUdeviceptr out = NewWords(2);
+  EXPECT_CUDA(Run("st.global.u32 [%a], 1;", out, 0, 1, 1));
+  EXPECT_CUDA(Api().CtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, 5 << 20)) << "that kernel asks for no memory";
+  EXPECT_CUDA(Run("mov.u64 %l1, 1048576; mov.u32 %r3, 0;\nAGAIN:" + std::string(kMalloc) + R"(
+    setp.eq.s64 %p1, %l2, 0; @%p1 bra DONE; add.u32 %r3, %r3, 1; bra AGAIN;
+    DONE: st.global.u32 [%a], %r3;)",
+                  out, 0, 1, 1));
+  EXPECT_EQ(ReadWords(out, 1)[0], 5U);
+  EXPECT_EQ(Api().CtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, 8 << 20), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_CUDA(Api().CtxSetLimit(CU_LIMIT_PRINTF_FIFO_SIZE, 1 << 20)) << "nothing has printed";
+}
+
+TEST_F(SystemCalls, AKernelThatCallsItselfHasTheStackThatIsAskedFor) {
+  // It goes 3,000 calls deep; whoever waits for it has little stack, and would run it otherwise.
+  const std::string text =
+      ".version 7.8\n.target sm_75\n.address_size 64\n"
+      ".func (.param .b64 r) sum(.param .b64 n)\n{\n"
+      ".reg .pred %p; .reg .b64 %l<4>; ld.param.b64 %l0, [n]; setp.eq.s64 %p, %l0, 0; @%p bra END; sub.s64 %l1, %l0, "
+      "1;\n"
+      "{ .param .b64 x; .param .b64 y; st.param.b64 [x], %l1; call (y), sum, (x); ld.param.b64 %l2, [y]; }\n"
+      "add.s64 %l0, %l0, %l2;\nEND: st.param.b64 [r], %l0; ret;\n}\n"
+      ".visible .entry k(.param .u64 out)\n{\n"
+      ".reg .b64 %l<4>; ld.param.b64 %l0, [out]; mov.u64 %l1, 3000;\n"
+      "{ .param .b64 x; .param .b64 y; st.param.b64 [x], %l1; call (y), sum, (x); ld.param.b64 %l2, [y]; }\n"
+      "st.global.b64 [%l0], %l2; ret;\n}\n";
+  CUmodule module = nullptr;
+  CUfunction function = nullptr;
+  ASSERT_CUDA(Api().ModuleLoadDataEx(&module, text.c_str(), 0, nullptr, nullptr));
+  ASSERT_CUDA(Api().ModuleGetFunction(&function, module, "k"));
+  AssembleAfterTests(text);
+  ASSERT_CUDA(Api().CtxSetLimit(CU_LIMIT_STACK_SIZE, 256 << 10));
+  const CUdeviceptr out = NewWords(2);
+  CUstream stream = NewStream();
+  LaunchBuffer buffer(out);
+  ASSERT_CUDA(Api().LaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, stream, nullptr, buffer.extra()));
+  pthread_attr_t attributes;
+  ASSERT_EQ(pthread_attr_init(&attributes), 0);
+  ASSERT_EQ(pthread_attr_setstacksize(&attributes, 128 << 10), 0);
+  const auto wait = [](void* handle) -> void* {
+    return reinterpret_cast<void*>(static_cast<intptr_t>(Api().StreamSynchronize(static_cast<CUstream>(handle))));
+  };
+  pthread_t thread;
+  ASSERT_EQ(pthread_create(&thread, &attributes, wait, stream), 0);
+  pthread_attr_destroy(&attributes);
+  void* result = nullptr;
+  ASSERT_EQ(pthread_join(thread, &result), 0);
+  EXPECT_EQ(reinterpret_cast<intptr_t>(result), CUDA_SUCCESS);
+  EXPECT_EQ(ReadWords(out, 1)[0], 3000U * 3001 / 2);
+}
+
+TEST_F(SystemCalls, WhatIsPrintedFirstIsLostWhereTheBufferIsFull) {
+  EXPECT_CUDA(Api().CtxSetLimit(CU_LIMIT_PRINTF_FIFO_SIZE, 50));  // Two lines of 20 bytes.
+  testing::internal::CaptureStdout();
+  EXPECT_CUDA(Run(kPrint, 0, 0, 1, 10));
+  EXPECT_CUDA(Run(kPrint, 0, 0, 1, 1));
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "8: 1.500000 text -7\n9: 1.500000 text -7\n0: 1.500000 text -7\n");
+  EXPECT_EQ(Api().CtxSetLimit(CU_LIMIT_PRINTF_FIFO_SIZE, 1 << 20), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_CUDA(Api().CtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, 8 << 20)) << "nothing has asked for memory";
 }
 
 TEST_F(SystemCalls, LocalMemoryIsLocalToTheFunctionsThatItIsGivenTo) {  // isspacep of a caller's variable.

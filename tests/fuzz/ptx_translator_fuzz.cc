@@ -16,17 +16,18 @@
 namespace slipway::fuzz {
 namespace {
 
-// Addresses of the module's variables, as if memory for them were there. False where Program::Load refuses them.
-bool PlaceVariables(const cpu::ptx::Module& module, std::vector<uint64_t>* addresses) {
-  uint64_t end = uint64_t{1} << 20;
+// Where the module's variables lie in their memory. False where Program::Load refuses them.
+bool PlaceVariables(const cpu::ptx::Module& module, std::vector<uint64_t>* offsets, uint64_t* bytes) {
+  uint64_t end = 0;
   for (const cpu::ptx::Variable& variable : module.variables) {
     const bool in_memory = variable.space == cpu::ptx::Space::kGlobal || variable.space == cpu::ptx::Space::kConst;
     if (!in_memory && variable.space != cpu::ptx::Space::kShared) return false;
     if (in_memory && (variable.is_extern || variable.bytes == 0)) return false;
     end = (end + 4095) / 4096 * 4096;
-    addresses->push_back(end);
+    offsets->push_back(end);
     end += variable.bytes;
   }
+  *bytes = end;
   return true;
 }
 
@@ -35,14 +36,17 @@ bool PlaceVariables(const cpu::ptx::Module& module, std::vector<uint64_t>* addre
 void FuzzOne(std::string_view text) {
   const auto source = cpu::ptx::Parse(text);
   if (!source.ok()) return;
-  std::vector<uint64_t> addresses;
-  if (!PlaceVariables(**source, &addresses)) return;
+  std::vector<uint64_t> offsets;
+  uint64_t bytes = 0;
+  if (!PlaceVariables(**source, &offsets, &bytes)) return;
+  const auto compiler = cpu::HostCompiler::Get();
+  SLIPWAY_FUZZ_CHECK(compiler.ok(), compiler.status().ToString());
   llvm::LLVMContext context;
   llvm::Module target("ptx", context);
-  const absl::Status prepared = cpu::HostCode::Prepare(target);
-  SLIPWAY_FUZZ_CHECK(prepared.ok(), prepared.ToString());
+  compiler->Prepare(target);
   std::vector<cpu::CpuKernel> kernels;
-  if (const absl::Status status = cpu::TranslateModule(**source, addresses, target, &kernels); !status.ok()) {
+  if (const absl::Status status = cpu::TranslateModule(**source, {offsets, bytes}, /*checked=*/false, target, &kernels);
+      !status.ok()) {
     SLIPWAY_FUZZ_CHECK(IsRefusal(status), status.ToString());
     return;
   }

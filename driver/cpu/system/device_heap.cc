@@ -5,14 +5,33 @@
 #include <utility>
 
 namespace slipway::cpu {
+namespace {
+
+// How much of a checked heap is kept back after it was freed.
+size_t KeptOf(size_t bytes) { return bytes / 4; }
+
+}  // namespace
 
 DeviceHeap::DeviceHeap(size_t bytes, std::function<void*(size_t bytes)> reserve, bool checked)
-    : bytes_(bytes), reserve_(std::move(reserve)), checked_(checked), freed_(bytes / 4) {}
+    : reserve_(std::move(reserve)), bytes_(bytes), checked_(checked), freed_(KeptOf(bytes)) {}
+
+size_t DeviceHeap::bytes() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  return bytes_;
+}
+
+bool DeviceHeap::Resize(size_t bytes) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (reserved_) return false;
+  bytes_ = bytes;
+  freed_ = FreedRanges(KeptOf(bytes));
+  return true;
+}
 
 void* DeviceHeap::Allocate(size_t bytes) {
+  std::lock_guard<std::mutex> lock(mutex_);
   if (bytes == 0 || bytes > bytes_) return nullptr;
   const size_t taken = Taken(bytes);
-  std::lock_guard<std::mutex> lock(mutex_);
   if (!reserved_) {
     reserved_ = true;
     const size_t room = checked_ ? 2 * bytes_ : bytes_;

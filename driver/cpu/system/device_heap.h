@@ -14,8 +14,8 @@
 
 namespace slipway::cpu {
 
-// A heap of a fixed size. What it knows lies outside of the memory that it gives, out of reach of a kernel that writes
-// past the end of it. Thread-safe.
+// A heap of a size that is fixed when it is first used. What it knows lies outside of the memory that it gives, out of
+// reach of a kernel that writes past the end of it. Thread-safe.
 class DeviceHeap {
  public:
   static constexpr size_t kAlignment = 16;
@@ -25,6 +25,8 @@ class DeviceHeap {
   // freed ones are kept back for a while and remembered.
   DeviceHeap(size_t bytes, std::function<void*(size_t bytes)> reserve, bool checked = false);
 
+  size_t bytes() const;
+  bool Resize(size_t bytes);     // False, and nothing happens, once memory was reserved.
   void* Allocate(size_t bytes);  // Null for 0 bytes, and when there is not enough left.
   bool Free(void* address);      // False for what Allocate did not give, or was given back. Null is fine.
 
@@ -42,9 +44,9 @@ class DeviceHeap {
   size_t Taken(size_t bytes) const { return Rounded(bytes) + (checked_ ? kAlignment : 0); }
   void AddFree(uintptr_t address, size_t bytes);
 
-  const size_t bytes_;
   const std::function<void*(size_t)> reserve_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
+  size_t bytes_;
   bool reserved_ = false;
   std::map<uintptr_t, size_t> live_;  // Addresses to sizes, as asked for.
   std::map<uintptr_t, size_t> free_;

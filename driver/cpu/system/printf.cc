@@ -13,8 +13,6 @@ namespace {
 
 constexpr int kMostWidth = 4096;
 
-thread_local bool wrote = false;
-
 // Reads variadic arguments one after another.
 class Arguments {
  public:
@@ -170,21 +168,46 @@ int Format(const char* format, const std::byte* arguments, std::string* out) {
   return list.count();
 }
 
-int Vprintf(const char* format, const std::byte* arguments) {
+void PrintfBuffer::Append(const std::string& text) {
+  const size_t capacity = this->capacity();
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (text.size() > capacity) return;
+  while (bytes_ + text.size() > capacity) {
+    bytes_ -= texts_.front().size();
+    texts_.pop_front();
+  }
+  bytes_ += text.size();
+  texts_.push_back(text);
+  has_text_.store(true, std::memory_order_relaxed);
+}
+
+void PrintfBuffer::Flush() {
+  if (!has_text_.load(std::memory_order_relaxed)) return;
+  std::lock_guard<std::mutex> one_at_a_time(flushing_);
+  std::deque<std::string> texts;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    texts.swap(texts_);
+    bytes_ = 0;
+    has_text_.store(false, std::memory_order_relaxed);
+  }
+  for (const std::string& text : texts) std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fflush(stdout);
+}
+
+int Vprintf(PrintfBuffer* buffer, const char* format, const std::byte* arguments) {
   if (format == nullptr) return -1;
   // Kept by the thread: a fault at a bad pointer leaves this function without its destructors.
   static thread_local std::string text;
   text.clear();
   const int count = Format(format, arguments, &text);
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  wrote = true;
+  if (buffer != nullptr) {
+    buffer->Append(text);
+  } else {
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    std::fflush(stdout);
+  }
   return count;
-}
-
-void FlushPrintf() {
-  if (!wrote) return;
-  wrote = false;
-  std::fflush(stdout);
 }
 
 void PrintAssertion(const char* message, const char* file, uint32_t line, const char* function,

@@ -248,7 +248,8 @@ Value* Emitter::SymbolAddress(const Operand& operand) {
     address = variable.space == Space::kShared ? Int(64, module.function_shared.at(&variable))
                                                : b.CreatePtrToInt(Storage(operand.variable), b.getInt64Ty());
   } else if (const auto it = module.variables.find(operand.name); it != module.variables.end()) {
-    address = Int(64, it->second.address);
+    const ModuleVariable& variable = it->second;
+    address = variable.variable->space == Space::kShared ? Int(64, variable.offset) : VariableAddress(variable);
   } else if (const auto code = module.device_functions.find(operand.name); code != module.device_functions.end()) {
     address = b.CreatePtrToInt(code->second, b.getInt64Ty());
   } else if (const auto function = module.functions.find(operand.name); function != module.functions.end()) {
@@ -266,6 +267,10 @@ Value* Emitter::SymbolAddress(const Operand& operand) {
     return nullptr;
   }
   return operand.offset == 0 ? address : b.CreateAdd(address, Int(64, static_cast<uint64_t>(operand.offset)));
+}
+
+Value* Emitter::VariableAddress(const ModuleVariable& variable) {
+  return b.CreatePtrToInt(b.CreateConstGEP1_64(b.getInt8Ty(), module.memory, variable.offset), b.getInt64Ty());
 }
 
 Value* Emitter::Address(const Operand& operand, Space space) {

@@ -27,6 +27,7 @@ using ptx::Type;
 
 struct InstructionRow;     // instructions.h
 struct ModuleTranslation;  // module_translator.h
+struct ModuleVariable;
 
 // What a thread's code reads about itself and its launch; all dimensions are i32.
 struct ThreadContext {
@@ -124,6 +125,8 @@ class Emitter {
   bool IsKernelParameter(const Operand& address) const;
   // The value of a symbol in an instruction such as mov: the address within its own space, i64.
   Value* SymbolAddress(const Operand& operand);
+  // The same of a .global or .const variable of the module: a constant that is known when the code is linked.
+  Value* VariableAddress(const ModuleVariable& variable);
 
   // IR shorthands.
   llvm::Type* TypeOf(Type type);

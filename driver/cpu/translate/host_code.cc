@@ -1,26 +1,25 @@
 #include "driver/cpu/translate/host_code.h"
 
-#include "driver/cpu/memory_check.h"
+#include <cstdint>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "driver/cpu/ptx/message.h"
 #include "driver/cpu/translate/build_vectors.h"
 #include "driver/cpu/translate/frame.h"
-#include "driver/cpu/translate/instruction_functions.h"
 #include "driver/cpu/translate/interchange_loops.h"
 #include "driver/cpu/translate/recover_addresses.h"
-#include "driver/cpu/translate/rounding.h"
 #include "driver/cpu/translate/split_thread_loop.h"
-#include "driver/cpu/translate/system_calls.h"
 #include "driver/cpu/translate/tighten_thread_loop.h"
-#include "driver/cpu/warp.h"
 #include "driver/status_macros.h"
+#include "llvm/Config/llvm-config.h"
 #include "llvm/ExecutionEngine/Orc/JITTargetMachineBuilder.h"
-#include "llvm/ExecutionEngine/Orc/LLJIT.h"
-#include "llvm/ExecutionEngine/Orc/RTDyldObjectLinkingLayer.h"
-#include "llvm/ExecutionEngine/SectionMemoryManager.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Verifier.h"
 #include "llvm/Passes/PassBuilder.h"
-#include "llvm/Support/SmallVectorMemoryBuffer.h"
 #include "llvm/Support/TargetSelect.h"
+#include "llvm/Support/xxhash.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/Transforms/Scalar/EarlyCSE.h"
 #include "llvm/Transforms/Scalar/SimplifyCFG.h"
@@ -52,12 +51,17 @@ absl::StatusOr<llvm::orc::JITTargetMachineBuilder> Host() {
   return *host;
 }
 
-absl::StatusOr<std::unique_ptr<llvm::TargetMachine>> MakeTargetMachine() {
-  SLIPWAY_ASSIGN_OR_RETURN(llvm::orc::JITTargetMachineBuilder builder, Host());
-  llvm::Expected<std::unique_ptr<llvm::TargetMachine>> machine = builder.createTargetMachine();
-  if (!machine) return Bug("LLVM has no target machine for this host", machine.takeError());
-  return std::move(*machine);
-}
+// Target machines that nobody uses now. One holds what LLVM derives from the host's features, which takes longer than
+// translating a small kernel.
+struct SpareMachines {
+  std::mutex mutex;
+  std::vector<std::unique_ptr<llvm::TargetMachine>> machines;
+
+  static SpareMachines& Get() {
+    static SpareMachines* const spare = new SpareMachines;
+    return *spare;
+  }
+};
 
 // LLVM's optimiser and instruction selector take time that grows with the square of a straight-line function's length.
 // Kernels of ordinary size get everything, long ones (formulas of thousands of terms) what is linear.
@@ -131,97 +135,71 @@ void Optimize(llvm::Module& module, llvm::TargetMachine& machine) {
   OptimizeLinearly(module, /*all=*/false);
 }
 
-// Notes where code goes.
-class RecordingMemoryManager : public llvm::SectionMemoryManager {
- public:
-  explicit RecordingMemoryManager(std::vector<std::pair<uintptr_t, size_t>>* sections) : sections_(sections) {}
-
-  uint8_t* allocateCodeSection(uintptr_t size, unsigned alignment, unsigned id, llvm::StringRef name) override {
-    uint8_t* const section = SectionMemoryManager::allocateCodeSection(size, alignment, id, name);
-    if (section != nullptr) sections_->emplace_back(reinterpret_cast<uintptr_t>(section), size);
-    return section;
-  }
-
- private:
-  std::vector<std::pair<uintptr_t, size_t>>* sections_;
-};
-
 }  // namespace
 
-struct HostCode::Session {
-  std::unique_ptr<llvm::orc::LLJIT> jit;
-};
-
-HostCode::HostCode() : session_(std::make_unique<Session>()) {}
-HostCode::~HostCode() = default;
-
-absl::Status HostCode::Prepare(llvm::Module& module) {
-  SLIPWAY_ASSIGN_OR_RETURN(std::unique_ptr<llvm::TargetMachine> machine, MakeTargetMachine());
-  module.setDataLayout(machine->createDataLayout());
-  module.setTargetTriple(machine->getTargetTriple());
-  return absl::OkStatus();
+void HostCompiler::PutBack::operator()(llvm::TargetMachine* machine) const {
+  SpareMachines& spare = SpareMachines::Get();
+  std::lock_guard<std::mutex> lock(spare.mutex);
+  spare.machines.emplace_back(machine);
 }
 
-absl::StatusOr<std::unique_ptr<HostCode>> HostCode::Compile(llvm::Module& module) {
+absl::StatusOr<HostCompiler> HostCompiler::Get() {
+  {
+    SpareMachines& spare = SpareMachines::Get();
+    std::lock_guard<std::mutex> lock(spare.mutex);
+    if (!spare.machines.empty()) {
+      Machine machine(spare.machines.back().release());
+      spare.machines.pop_back();
+      return HostCompiler(std::move(machine));
+    }
+  }
+  SLIPWAY_ASSIGN_OR_RETURN(llvm::orc::JITTargetMachineBuilder builder, Host());
+  llvm::Expected<std::unique_ptr<llvm::TargetMachine>> machine = builder.createTargetMachine();
+  if (!machine) return Bug("LLVM has no target machine for this host", machine.takeError());
+  return HostCompiler(Machine(machine->release()));
+}
+
+const std::string& HostCompiler::Description() {
+  static const std::string& description = *[] {
+    absl::StatusOr<llvm::orc::JITTargetMachineBuilder> host = Host();
+    auto* const text = new std::string("slipway cpu device, LLVM " LLVM_VERSION_STRING);
+    if (!host.ok()) return text;
+    // The features are some hundred names.
+    const std::string features = host->getFeatures().getString();
+    const llvm::XXH128_hash_t hash =
+        llvm::xxh3_128bits(llvm::ArrayRef<uint8_t>(reinterpret_cast<const uint8_t*>(features.data()), features.size()));
+    *text += ptx::Concat(", ", host->getTargetTriple().str(), ", ", host->getCPU(), ", ", hash.high64, "-", hash.low64);
+    return text;
+  }();
+  return description;
+}
+
+void HostCompiler::Prepare(llvm::Module& module) const {
+  module.setDataLayout(machine_->createDataLayout());
+  module.setTargetTriple(machine_->getTargetTriple());
+}
+
+absl::StatusOr<std::string> HostCompiler::Compile(llvm::Module& module) {
   std::string problems;
   llvm::raw_string_ostream problem_stream(problems);
   if (llvm::verifyModule(module, &problem_stream)) return Bug("the translated IR is broken", problems);
-  SLIPWAY_ASSIGN_OR_RETURN(std::unique_ptr<llvm::TargetMachine> machine, MakeTargetMachine());
-  if (EffortFor(module) == Effort::kFull) {
-    Optimize(module, *machine);
-  } else {
+  const bool linear = EffortFor(module) == Effort::kLinear;
+  if (linear) {
     OptimizeLinearly(module, /*all=*/true);
-    machine->setOptLevel(llvm::CodeGenOptLevel::None);
-    machine->setFastISel(true);
+  } else {
+    Optimize(module, *machine_);
   }
+  machine_->setOptLevel(linear ? llvm::CodeGenOptLevel::None : llvm::CodeGenOptLevel::Default);
+  machine_->setFastISel(linear);
 
   llvm::SmallVector<char, 0> object;
   llvm::raw_svector_ostream object_stream(object);
   llvm::legacy::PassManager emit;
-  if (machine->addPassesToEmitFile(emit, object_stream, nullptr, llvm::CodeGenFileType::ObjectFile)) {
+  if (machine_->addPassesToEmitFile(emit, object_stream, nullptr, llvm::CodeGenFileType::ObjectFile)) {
     return Bug("LLVM cannot emit objects", "addPassesToEmitFile");
   }
   emit.run(module);
-
-  SLIPWAY_ASSIGN_OR_RETURN(llvm::orc::JITTargetMachineBuilder host, Host());
-  std::unique_ptr<HostCode> code(new HostCode);
-  auto* const sections = &code->sections_;
-  llvm::Expected<std::unique_ptr<llvm::orc::LLJIT>> jit =
-      llvm::orc::LLJITBuilder()
-          .setNumCompileThreads(0)
-          .setJITTargetMachineBuilder(host)
-          .setObjectLinkingLayerCreator([sections](llvm::orc::ExecutionSession& session)
-                                            -> llvm::Expected<std::unique_ptr<llvm::orc::ObjectLayer>> {
-            return std::make_unique<llvm::orc::RTDyldObjectLinkingLayer>(
-                session,
-                [sections](const llvm::MemoryBuffer&) { return std::make_unique<RecordingMemoryManager>(sections); });
-          })
-          .create();
-  if (!jit) return Bug("LLVM's JIT does not start", jit.takeError());
-  llvm::orc::SymbolMap runtime;
-  const auto export_to_code = [&](std::string_view name, void* address) {
-    runtime[(*jit)->mangleAndIntern(llvm::StringRef(name.data(), name.size()))] = {
-        llvm::orc::ExecutorAddr::fromPtr(address), llvm::JITSymbolFlags::Exported};
-  };
-  for (const auto& functions : {RuntimeFunctions(), SystemFunctions(), InstructionFunctions(), CheckFunctions()}) {
-    for (const auto& [name, address] : functions) export_to_code(name, address);
-  }
-  export_to_code("slipway_cpu_run_warps", reinterpret_cast<void*>(&slipway_cpu_run_warps));
-  if (llvm::Error error = (*jit)->getMainJITDylib().define(llvm::orc::absoluteSymbols(std::move(runtime)))) {
-    return Bug("symbols", std::move(error));
-  }
-  if (llvm::Error error =
-          (*jit)->addObjectFile(std::make_unique<llvm::SmallVectorMemoryBuffer>(std::move(object), "kernels"))) {
-    return Bug("linking", std::move(error));
-  }
-  code->session_->jit = std::move(*jit);
-  return code;
-}
-
-absl::StatusOr<void*> HostCode::Find(const std::string& symbol) const {
-  llvm::Expected<llvm::orc::ExecutorAddr> address = session_->jit->lookup(symbol);
-  if (!address) return Bug("translated code cannot be linked", address.takeError());
-  return address->toPtr<void*>();
+  return std::string(object.data(), object.size());
 }
 
 }  // namespace slipway::cpu

@@ -1,40 +1,39 @@
-// LLVM IR to machine code of this process.
+// LLVM IR to machine code of this host, as a relocatable object.
 #ifndef SLIPWAY_DRIVER_CPU_TRANSLATE_HOST_CODE_H_
 #define SLIPWAY_DRIVER_CPU_TRANSLATE_HOST_CODE_H_
 
-#include <cstdint>
 #include <memory>
 #include <string>
-#include <utility>
-#include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
+#include "llvm/Target/TargetMachine.h"
 
 namespace slipway::cpu {
 
-// Optimised for the host and linked; the code lives as long as the object.
-class HostCode {
+// Compiles one module at a time. What LLVM needs for that is costly to make, and kept for the next compiler.
+class HostCompiler {
  public:
-  // Prepares `module` (which has no data layout yet) for the host. Must be called before IR is built in it.
-  static absl::Status Prepare(llvm::Module& module);
+  // INTERNAL if LLVM does not know this host.
+  static absl::StatusOr<HostCompiler> Get();
 
-  // Optimises and compiles. INTERNAL if the IR is broken or LLVM fails, which is a bug in Slipway.
-  static absl::StatusOr<std::unique_ptr<HostCode>> Compile(llvm::Module& module);
-  ~HostCode();
+  // What the objects are for and who makes them: equal where an object can be exchanged for another of the same module.
+  static const std::string& Description();
 
-  // INTERNAL if there is no such function.
-  absl::StatusOr<void*> Find(const std::string& symbol) const;
+  // Prepares a module, which has no data layout yet, for the host. Must be called before IR is built in it.
+  void Prepare(llvm::Module& module) const;
 
-  // Sections of machine code: (first byte, size).
-  const std::vector<std::pair<uintptr_t, size_t>>& sections() const { return sections_; }
+  // Optimises and emits. INTERNAL if the IR is broken or LLVM fails, which is a bug in Slipway.
+  absl::StatusOr<std::string> Compile(llvm::Module& module);
 
  private:
-  struct Session;
-  HostCode();
-  std::unique_ptr<Session> session_;
-  std::vector<std::pair<uintptr_t, size_t>> sections_;
+  struct PutBack {
+    void operator()(llvm::TargetMachine* machine) const;
+  };
+  using Machine = std::unique_ptr<llvm::TargetMachine, PutBack>;
+  explicit HostCompiler(Machine machine) : machine_(std::move(machine)) {}
+  Machine machine_;
 };
 
 }  // namespace slipway::cpu

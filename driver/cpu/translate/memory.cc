@@ -151,8 +151,10 @@ Value* IsInSpace(Emitter& e, Value* address, Space space) {
     return InRange(e, address, e.b.CreatePtrToInt(e.thread.shared, e.b.getInt64Ty()), size);
   }
   if (space == Space::kConst) {
-    for (const auto& [begin, end] : e.module.constant_ranges) {
-      result = e.b.CreateOr(result, InRange(e, address, e.Int(64, begin), e.Int(64, end - begin)));
+    for (const auto& [name, variable] : e.module.variables) {
+      if (variable.variable->space != Space::kConst) continue;
+      result =
+          e.b.CreateOr(result, InRange(e, address, e.VariableAddress(variable), e.Int(64, variable.variable->bytes)));
     }
   }
   if (space == Space::kParam) {  // Of the kernel: one range, which its own code knows the extent of.

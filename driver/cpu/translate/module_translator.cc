@@ -5,12 +5,14 @@
 #include <deque>
 #include <set>
 
+#include "driver/cpu/compiled_module.h"
 #include "driver/cpu/limits.h"
 #include "driver/cpu/translate/access_checks.h"
 #include "driver/cpu/translate/control.h"
 #include "driver/cpu/translate/emitter.h"
 #include "driver/cpu/translate/flatten.h"
 #include "driver/cpu/translate/frame.h"
+#include "driver/cpu/translate/function_use.h"
 #include "driver/cpu/translate/launch_fields.h"
 #include "driver/cpu/translate/region_frame.h"
 #include "driver/cpu/translate/system_calls.h"
@@ -119,19 +121,25 @@ class KernelFrame {
 
 class Translator {
  public:
-  Translator(const ptx::Module& source, const std::vector<uint64_t>& addresses, bool checked, llvm::Module& target)
+  Translator(const ptx::Module& source, const VariableLayout& layout, bool checked, llvm::Module& target)
       : source_(source), target_(target), builder_(target.getContext()) {
     module_.checked = checked;
     module_.threads_fail_alone = checked || std::any_of(source.functions.begin(), source.functions.end(),
                                                         [](auto& f) { return f.name == kAssertFunction; });
     module_.source = &source;
     module_.target = &target;
+    if (layout.bytes != 0) {
+      module_.memory = new llvm::GlobalVariable(  // The module's.
+          target, llvm::ArrayType::get(builder_.getInt8Ty(), layout.bytes), /*isConstant=*/false,
+          llvm::GlobalValue::ExternalLinkage, /*Initializer=*/nullptr, kVariablesSymbol);
+      module_.memory->setAlignment(llvm::Align(kVariablesAlign));
+    }
     for (size_t i = 0; i < source.variables.size(); ++i) {
       const ptx::Variable& variable = source.variables[i];
-      if (variable.space == Space::kConst)
-        module_.constant_ranges.emplace_back(addresses[i], addresses[i] + variable.bytes);
-      // One that is declared here and defined elsewhere in the module has the definition's address already.
-      module_.variables.emplace(variable.name, ModuleVariable{&variable, addresses[i]});
+      // One that is declared here and defined elsewhere in the module has the definition's offset already.
+      const auto [known, is_first] =
+          module_.variables.emplace(variable.name, ModuleVariable{&variable, layout.offsets[i]});
+      if (!is_first && known->second.variable->bytes < variable.bytes) known->second.variable = &variable;
       for (const ptx::Relocation& relocation : variable.relocations) named_by_data_.insert(relocation.symbol);
     }
   }
@@ -214,7 +222,7 @@ class Translator {
     for (const ptx::Variable& variable : source_.variables) {
       if (variable.space != Space::kShared || variable.bytes == 0) continue;
       module_end_ = llvm::alignTo(module_end_, variable.align);
-      module_.variables[variable.name].address = module_end_;
+      module_.variables[variable.name].offset = module_end_;
       module_end_ += variable.bytes;
     }
     uint64_t most = module_end_;
@@ -266,7 +274,7 @@ class Translator {
     const uint64_t dynamic = llvm::alignTo(module_.shared_end, 16);
     for (const ptx::Variable& variable : source_.variables) {
       if (variable.space == Space::kShared && variable.bytes == 0) {
-        module_.variables[variable.name].address = dynamic;
+        module_.variables[variable.name].offset = dynamic;
         uses_dynamic_ = true;
       }
     }
@@ -349,6 +357,10 @@ class Translator {
         kernel->local_bytes = llvm::alignTo(kernel->local_bytes, variable.align) + variable.bytes;
     }
     kernel->stack_bytes = stack_bytes_;
+    const FunctionUse use = UseOf(source, module_.functions);
+    kernel->prints = use.prints;
+    kernel->allocates = use.allocates;
+    kernel->recurses = use.recurses;
     kernel->shared_bytes = function_end_[&source];
     std::copy(std::begin(source.required_block), std::end(source.required_block), std::begin(kernel->required_block));
     const uint32_t(&limit)[3] = source.required_block[0] != 0 ? source.required_block : source.max_block;
@@ -447,11 +459,10 @@ class Translator {
 }  // namespace
 
 std::string DeviceSymbol(std::string_view name) { return ptx::Concat("device.", name); }
-std::string KernelSymbol(size_t index) { return "kernel." + std::to_string(index); }
 
-absl::Status TranslateModule(const ptx::Module& source, const std::vector<uint64_t>& global_addresses, bool checked,
+absl::Status TranslateModule(const ptx::Module& source, const VariableLayout& layout, bool checked,
                              llvm::Module& target, std::vector<CpuKernel>* kernels) {
-  return Translator(source, global_addresses, checked, target).Run(kernels);
+  return Translator(source, layout, checked, target).Run(kernels);
 }
 
 }  // namespace slipway::cpu

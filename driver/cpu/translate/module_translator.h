@@ -18,7 +18,9 @@ namespace slipway::cpu {
 // A variable of the module: where it lies.
 struct ModuleVariable {
   const ptx::Variable* variable = nullptr;
-  uint64_t address = 0;  // Of the host for .global and .const; an offset into shared memory for .shared.
+  // An offset: from where the memory of the module's variables begins for .global and .const, into shared memory for
+  // .shared.
+  uint64_t offset = 0;
 };
 
 // What the translation of one module shares between its functions.
@@ -34,8 +36,9 @@ struct ModuleTranslation {
   bool threads_are_apart = false;  // Of the kernel that is being translated.
   uint64_t shared_end =
       0;  // Of static shared memory in the kernel being translated (any kernel, in a device function).
-  std::map<const ptx::Variable*, uint64_t> function_shared;    // Offsets of functions' own .shared variables.
-  std::vector<std::pair<uint64_t, uint64_t>> constant_ranges;  // [begin, end) of .const variables, for isspacep.
+  std::map<const ptx::Variable*, uint64_t> function_shared;  // Offsets of functions' own .shared variables.
+  // The memory of .global and .const variables, whose address is known when the code is linked; null if there are none.
+  llvm::GlobalVariable* memory = nullptr;
   // Whether a thread may fail and leave its block to go on: then the block is the last.
   bool threads_fail_alone = false;
   bool checked = false;                                // Accesses are: see access_checks.h, whose are
@@ -43,13 +46,17 @@ struct ModuleTranslation {
   std::map<std::string, llvm::Constant*> check_texts;  // and strings.
 };
 
-// Translates every function of `source` into `target`. `global_addresses` are the addresses of source.variables
-// (ignored for .shared). Fills `kernels` but for what Program::Load does; the function of kernels[i] is called
-// KernelSymbol(i). `checked`: with a test before each access.
-absl::Status TranslateModule(const ptx::Module& source, const std::vector<uint64_t>& global_addresses, bool checked,
+// Where .global and .const variables lie in the memory of the module's variables.
+struct VariableLayout {
+  const std::vector<uint64_t>& offsets;  // Of ptx::Module::variables; ignored for .shared.
+  uint64_t bytes = 0;                    // Of all.
+};
+
+// Translates every function of `source` into `target`. Fills `kernels` but for what Program::Load does; the function of
+// kernels[i] is called KernelSymbol(i). `checked`: with a test before each access.
+absl::Status TranslateModule(const ptx::Module& source, const VariableLayout& layout, bool checked,
                              llvm::Module& target, std::vector<CpuKernel>* kernels);
 
-std::string KernelSymbol(size_t index);
 // Of a device function that an initialiser of a variable names.
 std::string DeviceSymbol(std::string_view name);
 

@@ -5,6 +5,7 @@
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
+#include "llvm/IR/Operator.h"
 #include "llvm/IR/PatternMatch.h"
 
 namespace slipway::cpu {
@@ -37,11 +38,11 @@ std::vector<Value*> Summands(Value* sum) {
 
 // How sure it is that a summand is the pointer; 0 if it is not.
 int Rank(Value* summand) {
-  if (llvm::isa<llvm::PtrToIntInst>(summand)) return 4;
+  if (llvm::isa<llvm::PtrToIntOperator>(summand)) return 4;  // Of a variable of the module, too.
   if (auto* load = llvm::dyn_cast<llvm::LoadInst>(summand)) {
     return load->hasMetadata(llvm::LLVMContext::MD_invariant_load) ? 3 : 1;
   }
-  // An address of the module's own memory; no index is that large.
+  // An address that the text has as a number; no index is that large.
   if (auto* constant = llvm::dyn_cast<llvm::ConstantInt>(summand))
     return constant->getValue().ugt(uint64_t{1} << 40) && !constant->isNegative() ? 2 : 0;
   return 0;
@@ -49,7 +50,7 @@ int Rank(Value* summand) {
 
 // The base as a pointer, made where the base is: outside the loop if that is.
 Value* AsPointer(Value* base, llvm::Instruction* user) {
-  if (auto* was_pointer = llvm::dyn_cast<llvm::PtrToIntInst>(base)) return was_pointer->getPointerOperand();
+  if (auto* was_pointer = llvm::dyn_cast<llvm::PtrToIntOperator>(base)) return was_pointer->getPointerOperand();
   llvm::IRBuilder<> b(user);
   if (auto* instruction = llvm::dyn_cast<llvm::Instruction>(base)) b.SetInsertPoint(instruction->getNextNode());
   return b.CreateIntToPtr(base, b.getPtrTy());
@@ -94,7 +95,7 @@ Value* Offset(llvm::IRBuilder<>& b, Value* base, const std::vector<Value*>& offs
 bool Recover(llvm::IntToPtrInst* cast) {
   std::vector<Value*> summands = Summands(cast->getOperand(0));
   if (summands.size() < 2) {
-    auto* was_pointer = llvm::dyn_cast<llvm::PtrToIntInst>(summands[0]);
+    auto* was_pointer = llvm::dyn_cast<llvm::PtrToIntOperator>(summands[0]);
     if (was_pointer == nullptr) return false;
     cast->replaceAllUsesWith(was_pointer->getPointerOperand());
     return true;

@@ -14,6 +14,10 @@ namespace {
 
 // --- Of the host.
 
+int PrintToBuffer(CpuLaunch* launch, const char* format, const std::byte* arguments) {
+  return Vprintf(launch->printf, format, arguments);
+}
+
 void* HeapAllocate(CpuLaunch* launch, uint64_t bytes) {
   return launch->heap == nullptr ? nullptr : launch->heap->Allocate(bytes);
 }
@@ -46,7 +50,9 @@ void AssertionFailed(CpuLaunch* launch, const char* message, const char* file, u
 Value* Pointer(Emitter& e, Value* address) { return e.b.CreateLoad(e.b.getPtrTy(), address); }
 
 void EmitVprintf(Emitter& e, absl::Span<Value* const> x) {
-  e.b.CreateStore(e.CallHost("slipway_system_vprintf", e.b.getInt32Ty(), {Pointer(e, x[1]), Pointer(e, x[2])}), x[0]);
+  e.b.CreateStore(
+      e.CallHost("slipway_system_vprintf", e.b.getInt32Ty(), {e.thread.launch, Pointer(e, x[1]), Pointer(e, x[2])}),
+      x[0]);
 }
 
 void EmitMalloc(Emitter& e, absl::Span<Value* const> x) {
@@ -95,7 +101,7 @@ const SystemCall* FindSystemCall(std::string_view name) {
 
 absl::Span<const std::pair<std::string_view, void*>> SystemFunctions() {
   static const std::pair<std::string_view, void*> functions[] = {
-      {"slipway_system_vprintf", reinterpret_cast<void*>(&Vprintf)},
+      {"slipway_system_vprintf", reinterpret_cast<void*>(&PrintToBuffer)},
       {"slipway_system_malloc", reinterpret_cast<void*>(&HeapAllocate)},
       {"slipway_system_free", reinterpret_cast<void*>(&HeapFree)},
       {"slipway_system_trap", reinterpret_cast<void*>(&Trap)},
