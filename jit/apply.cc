@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "jit/builder.h"
+#include "jit/expand.h"
 #include "jit/fold.h"
 #include "jit/semantics.h"
 
@@ -18,6 +19,11 @@ const char* WiderFor(DType literal_type, uint64_t bits) {
     if (LiteralFits(literal_type, bits, wider)) return Name(wider).data();
   }
   return "float64";
+}
+
+// Whether a literal has this type where it meets nothing: else what literals make is a constant.
+bool IsLiteralType(DType dtype) {
+  return dtype == DType::kInt64 || dtype == DType::kUInt64 || dtype == DType::kFloat64 || dtype == DType::kBool;
 }
 
 }  // namespace
@@ -54,37 +60,66 @@ ValueId Builder::Adopt(ValueId literal, DType dtype, absl::string_view context) 
   return kNone;
 }
 
+std::string Builder::DescribeValues(absl::Span<const ValueId> values) const {
+  std::string text = DescribeValue(values[0]);
+  for (size_t i = 1; i < values.size(); ++i) absl::StrAppend(&text, " and ", DescribeValue(values[i]));
+  return text;
+}
+
 // The common type of operands, literals included; kVoid, with an error, where there is none.
 DType Builder::CommonType(absl::Span<const ValueId> operands, const std::string& what) {
-  OperandType types[3];
+  OperandType types[kMaxArity];
   for (size_t i = 0; i < operands.size(); ++i) types[i] = {TypeOf(operands[i]), IsLiteral(operands[i])};
   const DType common = slipway::CommonType(types, operands.size());
   if (common != DType::kVoid) return common;
-  std::string given = DescribeValue(operands[0]);
-  for (size_t i = 1; i < operands.size(); ++i) absl::StrAppend(&given, " and ", DescribeValue(operands[i]));
   bool complex = false;
   for (ValueId value : operands) complex = complex || IsComplex(TypeOf(value));
-  Fail(absl::InvalidArgumentError(absl::StrCat(what, ": ", given, " have no common type; ",
+  Fail(absl::InvalidArgumentError(absl::StrCat(what, ": ", DescribeValues(operands), " have no common type; ",
                                                complex ? "complex numbers go with their own type only"
                                                        : "cast one of them, such as with int64(...) or uint64(...)")));
   return DType::kVoid;
 }
 
-// Operands are of any type here and are brought to `operation`; a constant result is folded.
+// An operand of any type as the slot wants it; kNone after an error.
+ValueId Builder::BringTo(char slot, DType operation, ValueId value, Op op) {
+  switch (slot) {
+    case kSlotT:
+      return IsLiteral(value) ? Adopt(value, operation, Spelling(op)) : Cast(operation, value);
+    case kSlotCount:
+      return BringToCount(value);
+    case kSlotModulo:
+      return Cast(DType::kUInt32, value);
+    case kSlotInt32:
+      return Cast(DType::kInt32, value, CastKind::kSaturate);
+    default:
+      return value;
+  }
+}
+
+// A count reaches the instruction as a uint32 in which every count past the width, negative ones included, is still
+// past the width.
+ValueId Builder::BringToCount(ValueId count) {
+  if (const ConstantValue* constant = AsConstant(count)) {
+    const uint64_t bits = IsSignedInteger(constant->type)
+                              ? static_cast<uint64_t>(SignedFromBits(constant->type, constant->bits))
+                              : constant->bits;
+    return Constant(DType::kUInt32, bits > 64 ? 64 : bits);
+  }
+  if (SizeOf(TypeOf(count)) == 8) {
+    const ValueId wide = Cast(DType::kUInt64, count);
+    return Cast(DType::kUInt32, Apply(Op::kMin, {wide, Constant(DType::kUInt64, 64)}));
+  }
+  return Cast(DType::kUInt32, count);  // Sign extension makes a negative count a large one.
+}
+
+// Operands are of any type here and are brought to what the slots want; a constant result is folded.
 ValueId Builder::Operate(Op op, DType operation, absl::Span<const ValueId> operands, bool literal) {
   const Semantics& row = SemanticsOf(op);
-  ValueId converted[3] = {kNone, kNone, kNone};
-  uint64_t bits[3] = {0, 0, 0};
+  ValueId converted[kMaxArity] = {kNone, kNone, kNone, kNone};
+  uint64_t bits[kMaxArity] = {0, 0, 0, 0};
   bool constant = true;
   for (size_t i = 0; i < operands.size(); ++i) {
-    const bool fixed =
-        (row.operands == OperandRule::kShift && i == 1) || (row.operands == OperandRule::kSelect && i == 0);
-    if (fixed) {
-      converted[i] = operands[i];
-    } else {
-      converted[i] =
-          IsLiteral(operands[i]) ? Adopt(operands[i], operation, Spelling(op)) : Cast(operation, operands[i]);
-    }
+    converted[i] = BringTo(row.slots[i], operation, operands[i], op);
     if (!status_.ok()) return kNone;
     if (const ConstantValue* value = AsConstant(converted[i])) {
       bits[i] = value->bits;
@@ -92,10 +127,15 @@ ValueId Builder::Operate(Op op, DType operation, absl::Span<const ValueId> opera
       constant = false;
     }
   }
-  const DType result = row.result == ResultRule::kBool ? DType::kBool : operation;
+  if (IsExpanded(row)) {
+    const ValueId result = Expand(*this, op, operation, converted);
+    const ConstantValue* value = literal ? AsConstant(result) : nullptr;
+    return value == nullptr ? result : AddConstant(value->type, value->bits, /*literal=*/IsLiteralType(value->type));
+  }
+  const DType result = ResultTypeOf(row, operation);
   uint64_t folded = 0;
   if (constant && Fold(op, operation, absl::MakeConstSpan(bits, operands.size()), &folded)) {
-    return AddConstant(result, folded, literal);
+    return AddConstant(result, folded, literal && IsLiteralType(result));
   }
   const Lowering& lowering = LoweringOf(op, operation);
   if (lowering.by == LowerBy::kIdentity) return converted[0];
@@ -130,36 +170,34 @@ ValueId Builder::Apply(Op op, absl::Span<const ValueId> operands) {
     }
   }
   if (row.operands == OperandRule::kCompare) return ApplyCompare(op, operands[0], operands[1]);
-  if (row.operands == OperandRule::kShift) return ApplyShift(op, operands[0], operands[1]);
   if (row.operands == OperandRule::kSelect) return ApplySelect(operands);
   if (op == Op::kNeg && IsLiteral(operands[0]) && TypeOf(operands[0]) == DType::kUInt64) {
     return NegateLiteral(operands[0]);
   }
 
-  DType operation = CommonType(operands, Spelling(op));
+  ValueId of_operation[kMaxArity];
+  size_t count = 0;
+  bool refused = false;
+  std::string hint = row.hint == nullptr ? "" : absl::StrCat("; ", row.hint);
+  for (size_t i = 0; i < operands.size(); ++i) {
+    const DType type = TypeOf(operands[i]);
+    if (row.slots[i] == kSlotT) {
+      of_operation[count++] = operands[i];
+    } else if (!IsInteger(type) && type != DType::kBool) {
+      refused = true;
+      if (hint.empty()) hint = absl::StrCat("; operand ", i + 1, " is an integer; cast it to int32");
+    }
+  }
+  DType operation = CommonType(absl::MakeConstSpan(of_operation, count), Spelling(op));
   if (!status_.ok()) return kNone;
   if (operation == DType::kBool && !Contains(row.accepts, operation) && op != Op::kBitNot) operation = DType::kInt32;
   if (row.operands == OperandRule::kFloat && !IsFloat(operation)) operation = DType::kFloat64;
-  if (!Contains(row.accepts, operation)) {
-    std::string given = DescribeValue(operands[0]);
-    for (size_t i = 1; i < operands.size(); ++i) absl::StrAppend(&given, " and ", DescribeValue(operands[i]));
-    Fail(absl::InvalidArgumentError(absl::StrCat(
-        Spelling(op), " does not take ", given, row.hint == nullptr ? "" : "; ", row.hint == nullptr ? "" : row.hint)));
+  if (refused || !Contains(row.accepts, operation)) {
+    Fail(absl::InvalidArgumentError(absl::StrCat(Spelling(op), " does not take ", DescribeValues(operands), hint)));
     return kNone;
   }
   bool literal = true;
   for (ValueId value : operands) literal = literal && IsLiteral(value);
-  if (op == Op::kTrueDiv) return Operate(Op::kDiv, operation, operands, literal);
-  if (op == Op::kFloorDiv || op == Op::kFloorMod) {
-    ValueId converted[2];
-    for (int i = 0; i < 2; ++i) {
-      const bool keep = literal || !IsLiteral(operands[i]);
-      converted[i] =
-          keep ? (literal ? operands[i] : Cast(operation, operands[i])) : Adopt(operands[i], operation, Spelling(op));
-      if (!status_.ok()) return kNone;
-    }
-    return ExpandFloorDivision(op, converted[0], converted[1]);
-  }
   return Operate(op, operation, operands, literal);
 }
 
@@ -170,33 +208,6 @@ ValueId Builder::NegateLiteral(ValueId value) {
   Fail(absl::InvalidArgumentError(
       absl::StrCat("unary '-': literal -", bits, " does not fit int64; write it as a float, such as -", bits, ".0")));
   return kNone;
-}
-
-// The result has the type of the value that is shifted. The count reaches the instruction as a uint32 in which every
-// count past the width, negative ones included, is still past the width.
-ValueId Builder::ApplyShift(Op op, ValueId value, ValueId count) {
-  DType type = TypeOf(value);
-  if (type == DType::kBool) type = DType::kInt32;
-  const DType count_type = TypeOf(count);
-  if (!IsInteger(type) || (!IsInteger(count_type) && count_type != DType::kBool)) {
-    Fail(absl::InvalidArgumentError(absl::StrCat(Spelling(op), " does not take ", DescribeValue(value), " and ",
-                                                 DescribeValue(count), "; ", SemanticsOf(op).hint)));
-    return kNone;
-  }
-  const bool literal = IsLiteral(value) && IsLiteral(count);
-  ValueId clamped;
-  if (const ConstantValue* constant = AsConstant(count)) {
-    const uint64_t bits = IsSignedInteger(constant->type)
-                              ? static_cast<uint64_t>(SignedFromBits(constant->type, constant->bits))
-                              : constant->bits;
-    clamped = Constant(DType::kUInt32, bits > 64 ? 64 : bits);
-  } else if (SizeOf(count_type) == 8) {
-    const ValueId wide = Cast(DType::kUInt64, count);
-    clamped = Cast(DType::kUInt32, Apply(Op::kMin, {wide, Constant(DType::kUInt64, 64)}));
-  } else {
-    clamped = Cast(DType::kUInt32, count);  // Sign extension makes a negative count a large one.
-  }
-  return Operate(op, type, {value, clamped}, literal);
 }
 
 ValueId Builder::ApplySelect(absl::Span<const ValueId> operands) {
@@ -224,47 +235,72 @@ ValueId Builder::ApplySelect(absl::Span<const ValueId> operands) {
   return Operate(Op::kSelect, operation, operands, false);
 }
 
-// Quotient rounded towards minus infinity, and the remainder with the divisor's sign; operands are of one type, or
-// literals. Division by zero gives what / and % give.
-ValueId Builder::ExpandFloorDivision(Op op, ValueId a, ValueId b) {
-  const bool quotient = op == Op::kFloorDiv;
-  const ValueId operands[] = {a, b};
-  const DType type = CommonType(operands, Spelling(op));
-  if (IsUnsignedInteger(type)) return Apply(quotient ? Op::kDiv : Op::kRem, {a, b});
-  if (IsFloat(type)) {
-    if (quotient) return Apply(Op::kFloor, {Apply(Op::kDiv, {a, b})});
-    const ValueId rest = Apply(Op::kFmod, {a, b});
-    const ValueId zero = Literal(int64_t{0});
-    const ValueId signs_differ = Apply(Op::kNe, {Apply(Op::kLt, {rest, zero}), Apply(Op::kLt, {b, zero})});
-    const ValueId adjust = Apply(Op::kBitAnd, {Apply(Op::kNe, {rest, zero}), signs_differ});
-    // A zero takes the divisor's sign, as the other results do.
-    const ValueId zero_or_rest =
-        Apply(Op::kSelect, {Apply(Op::kEq, {rest, zero}), Apply(Op::kCopysign, {rest, b}), rest});
-    return Apply(Op::kSelect, {adjust, Apply(Op::kAdd, {rest, b}), zero_or_rest});
-  }
-  const ValueId zero = Literal(int64_t{0});
-  const ValueId rest = Apply(Op::kRem, {a, b});
-  // The remainder of a division by zero is all ones; it must not be adjusted.
-  const ValueId signs_differ = Apply(Op::kLt, {Apply(Op::kBitXor, {rest, b}), zero});
-  const ValueId adjust =
-      Apply(Op::kBitAnd, {Apply(Op::kBitAnd, {Apply(Op::kNe, {rest, zero}), signs_differ}), Apply(Op::kNe, {b, zero})});
-  if (!quotient) return Apply(Op::kSelect, {adjust, Apply(Op::kAdd, {rest, b}), rest});
-  const ValueId towards_zero = Apply(Op::kDiv, {a, b});
-  return Apply(Op::kSelect, {adjust, Apply(Op::kSub, {towards_zero, Literal(int64_t{1})}), towards_zero});
+namespace {
+
+// The kind that says the same, where it says nothing that a plain cast does not.
+CastKind Simplest(DType from, DType to, CastKind kind) {
+  if (kind == CastKind::kBits) return from == to ? CastKind::kValue : kind;
+  const bool from_float = IsFloat(from), to_float = IsFloat(to);
+  if (from == DType::kBool) return CastKind::kValue;
+  if (kind == CastKind::kSaturate) return kind;
+  if (from_float && !to_float) return kind == CastKind::kToZero ? CastKind::kValue : kind;
+  const bool exact = from_float ? SizeOf(from) < SizeOf(to) || from == to : !to_float;
+  return exact || kind == CastKind::kNearest ? CastKind::kValue : kind;
 }
 
-ValueId Builder::Cast(DType dtype, ValueId value) {
+}  // namespace
+
+// A literal whose bits are asked for, as a constant of the size that is wanted; kNone, with an error, where it has
+// none.
+ValueId Builder::LiteralBits(DType dtype, ValueId value) {
+  const DType type = TypeOf(value);
+  const size_t size = SizeOf(dtype);
+  if (IsFloat(type) && size >= 4) return Adopt(value, size == 4 ? DType::kFloat32 : DType::kFloat64, "bits");
+  if (IsInteger(type)) {
+    for (DType candidate : {DType::kUInt8, DType::kInt8, DType::kUInt16, DType::kInt16, DType::kUInt32, DType::kInt32,
+                            DType::kUInt64, DType::kInt64}) {
+      const ConstantValue constant = *AsConstant(value);
+      if (SizeOf(candidate) == size && LiteralFits(constant.type, constant.bits, candidate)) {
+        return Constant(candidate, constant.bits);
+      }
+    }
+  }
+  Fail(
+      absl::InvalidArgumentError(absl::StrFormat("'%s_bits': %s has no bits of that size; cast it to a type of %d bits",
+                                                 Name(dtype), DescribeValue(value), 8 * size)));
+  return kNone;
+}
+
+ValueId Builder::Cast(DType dtype, ValueId value, CastKind kind) {
   if (!CheckOperands({value})) return kNone;
+  if (kind == CastKind::kBits && IsLiteral(value) && dtype != DType::kBool && !IsComplex(dtype)) {
+    value = LiteralBits(dtype, value);
+    if (!status_.ok()) return kNone;
+  }
   const DType from = TypeOf(value);
-  if (from == dtype && !IsLiteral(value)) return value;
   if (dtype == DType::kVoid || IsComplex(dtype) != IsComplex(from) || (IsComplex(dtype) && from != dtype)) {
     Fail(absl::UnimplementedError(absl::StrFormat("cast from %s to %s is not available", Name(from), Name(dtype))));
     return kNone;
   }
-  if (const ConstantValue* constant = AsConstant(value)) {
-    return Constant(dtype, FoldCast(constant->type, dtype, constant->bits));
+  if (kind == CastKind::kBits && (SizeOf(from) != SizeOf(dtype) || from == DType::kBool || dtype == DType::kBool)) {
+    const bool of_bool = from == DType::kBool || dtype == DType::kBool;
+    Fail(absl::InvalidArgumentError(absl::StrFormat(
+        "'%s_bits' does not take %s; %s", Name(dtype), Name(from),
+        of_bool ? "the bits of a bool are no number: cast it" : "only types of one size have the same bits")));
+    return kNone;
   }
-  return Emit(Op::kCast, dtype, {value});
+  if (kind != CastKind::kValue && dtype == DType::kBool) {
+    Fail(absl::InvalidArgumentError(
+        absl::StrFormat("there is no 'bool_%s': a bool is neither rounded nor clamped; compare with 0", Suffix(kind))));
+    return kNone;
+  }
+  if (from == dtype && !IsLiteral(value) && !(kind == CastKind::kSaturate && IsFloat(from))) return value;
+  if (IsComplex(from)) return value;
+  kind = Simplest(from, dtype, kind);
+  if (const ConstantValue* constant = AsConstant(value)) {
+    return Constant(dtype, FoldCast(constant->type, dtype, constant->bits, kind));
+  }
+  return Emit(Op::kCast, dtype, {value}, static_cast<uint64_t>(kind));
 }
 
 ValueId Builder::ConvertForStore(DType dtype, ValueId value, const std::string& what) {

@@ -113,6 +113,10 @@ bool Builder::IsLiteral(ValueId value) const {
   return constant != nullptr && constant->literal;
 }
 bool Builder::IsConstant(ValueId value) const { return AsConstant(value) != nullptr; }
+uint64_t Builder::ConstantBits(ValueId value) const {
+  const ConstantValue* constant = AsConstant(value);
+  return constant == nullptr ? 0 : constant->bits;
+}
 
 ValueId Builder::Literal(int64_t value) { return AddConstant(DType::kInt64, static_cast<uint64_t>(value), true); }
 ValueId Builder::Literal(uint64_t value) {

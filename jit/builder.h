@@ -67,7 +67,8 @@ class Builder {
   // The dtype of a value; of a literal, its default (int64, float64, bool).
   DType TypeOf(ValueId value) const;
   bool IsLiteral(ValueId value) const;
-  bool IsConstant(ValueId value) const;  // A kConst, literal or not.
+  bool IsConstant(ValueId value) const;        // A kConst, literal or not.
+  uint64_t ConstantBits(ValueId value) const;  // Of a constant.
 
   // Values.
   ValueId Literal(int64_t value);
@@ -93,7 +94,7 @@ class Builder {
   ValueId Apply(Op op, absl::Span<const ValueId> operands);
   ValueId Apply(Op op, std::initializer_list<ValueId> operands);
   // An explicit cast, any numeric type to any other, by the rules of docs/semantics.md. Of a literal: a typed constant.
-  ValueId Cast(DType dtype, ValueId value);
+  ValueId Cast(DType dtype, ValueId value, CastKind kind = CastKind::kValue);
   // The conversion of a final store or assignment into something declared: widening, within one kind, or integer to
   // float; anything else (float to integer, int to bool, ...) is an error that asks for a cast. `what` names the
   // target.
@@ -184,15 +185,17 @@ class Builder {
   ValueId Materialize(ValueId value);
   bool CheckOperands(absl::Span<const ValueId> operands);
   std::string DescribeValue(ValueId value) const;
+  std::string DescribeValues(absl::Span<const ValueId> values) const;
 
   ValueId Adopt(ValueId literal, DType dtype, absl::string_view context);
   DType CommonType(absl::Span<const ValueId> operands, const std::string& what);
+  ValueId BringTo(char slot, DType operation, ValueId value, Op op);
+  ValueId BringToCount(ValueId count);
+  ValueId LiteralBits(DType dtype, ValueId value);
   ValueId Operate(Op op, DType operation, absl::Span<const ValueId> operands, bool literal);
   ValueId ApplyCompare(Op op, ValueId a, ValueId b);
   ValueId CompareWithLiteral(Op op, ValueId a, ValueId b, bool literal_first, bool* done);
-  ValueId ApplyShift(Op op, ValueId value, ValueId count);
   ValueId ApplySelect(absl::Span<const ValueId> operands);
-  ValueId ExpandFloorDivision(Op op, ValueId a, ValueId b);
   ValueId NegateLiteral(ValueId value);
 
   bool CheckParam(ParamId param, ParamKind kind, const char* what);

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -243,10 +244,16 @@ TraceRef Apply(const char* op, Operands operands, DType type) {
   return trace->Ref(result);
 }
 
-TraceRef CastTo(DType type, const Operand& value) {
+TraceRef CastTo(DType type, const Operand& value, const char* kind) {
   TraceScope::State* trace = TraceOf({value});
   if (trace == nullptr) return {};
-  return trace->Ref(trace->builder.Cast(type, trace->Value(value)));
+  for (int i = 0; i < ir::kNumCastKinds; ++i) {
+    const ir::CastKind candidate = static_cast<ir::CastKind>(i);
+    if (std::string_view(kind) != ir::Suffix(candidate)) continue;
+    return trace->Ref(trace->builder.Cast(type, trace->Value(value), candidate));
+  }
+  SLIPWAY_CHECK(false, "embedded/operators.h names a cast that there is not");
+  return {};
 }
 
 TraceRef NewVariable(DType type, const Operand& value) {

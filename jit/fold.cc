@@ -1,5 +1,6 @@
 #include "jit/fold.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <limits>
@@ -219,6 +220,21 @@ bool FoldAbs(DType type, const uint64_t* x, uint64_t* result) {
       type, x, result, [](auto a) { return a < 0 ? uint64_t{0} - Wide(a) : Wide(a); }, nullptr);
 }
 bool FoldFma(DType type, const uint64_t* x, uint64_t* result) {
+  if (SizeOf(type) == 2) {
+    // The product is exact in float64. The sum may not be, so it is rounded to odd: what is even is not exact then, and
+    // rounding it a second time, to 16 bits, does not take it for a tie.
+    const double product = FloatFromBits(type, x[0]) * FloatFromBits(type, x[1]);
+    const double addend = FloatFromBits(type, x[2]);
+    double sum = product + addend;
+    const double part = sum - product;
+    const double lost = (product - (sum - part)) + (addend - part);  // Exactly what the sum lost (Knuth's TwoSum).
+    constexpr double kInfinity = std::numeric_limits<double>::infinity();
+    if (lost != 0 && !std::isnan(lost) && (ToBits(sum) & 1) == 0) {
+      sum = std::nextafter(sum, lost > 0 ? kInfinity : -kInfinity);
+    }
+    *result = FloatToBits(type, sum);
+    return true;
+  }
   return Compute<3>(type, x, result, nullptr, [](auto a, auto b, auto c) { return std::fma(a, b, c); });
 }
 bool FoldSqrt(DType type, const uint64_t* x, uint64_t* result) {
@@ -241,6 +257,12 @@ bool FoldRint(DType type, const uint64_t* x, uint64_t* result) {
 }
 bool FoldFmod(DType type, const uint64_t* x, uint64_t* result) {
   return Compute<2>(type, x, result, nullptr, [](auto a, auto b) { return std::fmod(a, b); });
+}
+bool FoldRemainder(DType type, const uint64_t* x, uint64_t* result) {
+  return Compute<2>(type, x, result, nullptr, [](auto a, auto b) { return std::remainder(a, b); });
+}
+bool FoldSaturate(DType type, const uint64_t* x, uint64_t* result) {
+  return Compute<1>(type, x, result, nullptr, [](auto a) { return a > 0 ? std::min(a, decltype(a){1}) : 0; });
 }
 bool FoldCopysign(DType type, const uint64_t* x, uint64_t* result) {
   const uint64_t magnitude = WidthMask(type) >> 1;

@@ -44,17 +44,44 @@ llvm::Type* ValueType(llvm::LLVMContext& context, DType dtype) {
   }
 }
 
+Value* PtxInstruction(llvm::IRBuilder<>& b, const std::string& opcode, llvm::Type* type,
+                      llvm::ArrayRef<Value*> operands) {
+  auto letter = [](llvm::Type* t) {
+    return t->isFloatTy() ? "f" : t->isDoubleTy() ? "d" : t->isIntegerTy(64) ? "l" : t->isIntegerTy(16) ? "h" : "r";
+  };
+  std::string code = absl::StrCat(opcode, " $0"), constraints = absl::StrCat("=", letter(type));
+  llvm::SmallVector<llvm::Type*, 4> types;
+  for (Value* operand : operands) {
+    types.push_back(operand->getType());
+    absl::StrAppend(&code, ", $", types.size());
+    absl::StrAppend(&constraints, ",", letter(operand->getType()));
+  }
+  code += ";";
+  return b.CreateCall(llvm::InlineAsm::get(llvm::FunctionType::get(type, types, /*isVarArg=*/false), code, constraints,
+                                           /*hasSideEffects=*/false),
+                      operands);
+}
+
+// One rule for both 16-bit types and for every target: compute in float32, round once. LLVM narrows it back to native
+// 16-bit instructions where those give the same bits.
+Value* OperatorLowering::InFloat32(Op op, DType type, absl::Span<Value* const> operands) {
+  const char* const slots = ir::SemanticsOf(op).slots;
+  llvm::SmallVector<Value*, ir::kMaxArity> wide;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    wide.push_back(slots[i] == ir::kSlotT ? b_.CreateFPExt(operands[i], b_.getFloatTy()) : operands[i]);
+  }
+  Value* result = Apply(op, DType::kFloat32, absl::MakeConstSpan(wide.data(), wide.size()));
+  if (result == nullptr || !result->getType()->isFloatTy()) return result;
+  return b_.CreateFPTrunc(result, ValueType(b_.getContext(), type));
+}
+
 Value* OperatorLowering::Apply(Op op, DType type, absl::Span<Value* const> operands) {
   const ir::Lowering& how = ir::LoweringOf(op, type);
   const bool moves_bits = how.by == LowerBy::kSelect || how.by == LowerBy::kIdentity;
-  if ((type == DType::kFloat16 || type == DType::kBFloat16) && !moves_bits) {
-    // One rule for both 16-bit types and for every target: compute in float32, round once. LLVM narrows it back to
-    // native 16-bit instructions where those give the same bits.
-    std::vector<Value*> wide;
-    for (Value* operand : operands) wide.push_back(b_.CreateFPExt(operand, b_.getFloatTy()));
-    Value* result = Apply(op, DType::kFloat32, wide);
-    if (result == nullptr || !result->getType()->isFloatTy()) return result;
-    return b_.CreateFPTrunc(result, ValueType(b_.getContext(), type));
+  // min and max of 16-bit floats are instructions of sm_80 (PTX ISA 7.0).
+  const bool in_halves = how.in_halves && (how.by != LowerBy::kMinMax || target_.sm >= 80);
+  if ((type == DType::kFloat16 || type == DType::kBFloat16) && !moves_bits && !in_halves) {
+    return InFloat32(op, type, operands);
   }
   switch (how.by) {
     case LowerBy::kNone:
@@ -85,8 +112,22 @@ Value* OperatorLowering::Apply(Op op, DType type, absl::Span<Value* const> opera
       return b_.getTrue();
     case LowerBy::kSelect:
       return b_.CreateSelect(operands[0], operands[1], operands[2]);
+    case LowerBy::kFma:
+      return Fma(operands);
+    case LowerBy::kNvvm:
+      return b_.CreateIntrinsic(
+          llvm::Intrinsic::lookupIntrinsicID(absl::StrCat(how.name, type == DType::kFloat64 ? ".d" : ".f")), {},
+          llvm::ArrayRef<Value*>(operands.data(), operands.size()));
+    case LowerBy::kPtx:
+      return PtxInstruction(b_, how.name, operands[0]->getType(), {operands.data(), operands.size()});
+    case LowerBy::kInteger: {
+      Value* result = LowerIntegerFunction(b_, how.name, IsSignedInteger(type), operands);
+      SLIPWAY_CHECK(result != nullptr, "the semantics table names an unknown integer function");
+      const bool counts = ir::SemanticsOf(op).result == ir::ResultRule::kInt32;
+      return counts ? b_.CreateZExtOrTrunc(result, b_.getInt32Ty()) : result;
+    }
     case LowerBy::kLibrary:
-      return Library(how.name, operands);
+      return Library(ir::SemanticsOf(op), how.name, operands);
   }
   return nullptr;
 }
@@ -109,15 +150,6 @@ Value* OperatorLowering::Binary(const char* name, Value* a, Value* b) {
   return b_.CreateBinOp(opcode, a, b);
 }
 
-Value* OperatorLowering::Ptx(const std::string& opcode, Value* a, Value* b) {
-  auto letter = [](Value* value) { return value->getType()->isIntegerTy(64) ? "l" : "r"; };
-  llvm::FunctionType* type = llvm::FunctionType::get(a->getType(), {a->getType(), b->getType()}, false);
-  llvm::InlineAsm* code =
-      llvm::InlineAsm::get(type, absl::StrCat(opcode, " $0, $1, $2;"),
-                           absl::StrCat("=", letter(a), ",", letter(a), ",", letter(b)), /*hasSideEffects=*/false);
-  return b_.CreateCall(code, {a, b});
-}
-
 Value* OperatorLowering::Divide(const char* name, Value* a, Value* b) {
   const bool is_signed = name[0] == 's';
   const bool remainder = std::string(name + 1) == "rem";
@@ -133,12 +165,14 @@ Value* OperatorLowering::Divide(const char* name, Value* a, Value* b) {
   // says no such thing, and gives all ones.
   const unsigned bits = a->getType()->getIntegerBitWidth();
   const char* opcode = remainder ? "rem." : "div.";
-  if (bits >= 32) return Ptx(absl::StrCat(opcode, is_signed ? "s" : "u", bits), a, b);
+  if (bits >= 32) return PtxInstruction(b_, absl::StrCat(opcode, is_signed ? "s" : "u", bits), a->getType(), {a, b});
   // Narrow operands divide in 32 bits: all ones and MIN / -1 come out right when the result is cut.
   auto widen = [&](Value* value) {
     return is_signed ? b_.CreateSExt(value, b_.getInt32Ty()) : b_.CreateZExt(value, b_.getInt32Ty());
   };
-  return b_.CreateTrunc(Ptx(absl::StrCat(opcode, is_signed ? "s32" : "u32"), widen(a), widen(b)), a->getType());
+  Value* wide =
+      PtxInstruction(b_, absl::StrCat(opcode, is_signed ? "s32" : "u32"), b_.getInt32Ty(), {widen(a), widen(b)});
+  return b_.CreateTrunc(wide, a->getType());
 }
 
 Value* OperatorLowering::Shift(const char* name, Value* a, Value* count) {
@@ -151,9 +185,10 @@ Value* OperatorLowering::Shift(const char* name, Value* a, Value* count) {
     return left ? b_.CreateShl(a, by) : arithmetic ? b_.CreateAShr(a, by) : b_.CreateLShr(a, by);
   }
   // To LLVM a count past the width is poison; PTX clamps it.
-  if (bits >= 32) return Ptx(absl::StrCat(left ? "shl.b" : arithmetic ? "shr.s" : "shr.u", bits), a, count);
+  const std::string opcode = left ? "shl.b" : arithmetic ? "shr.s" : "shr.u";
+  if (bits >= 32) return PtxInstruction(b_, absl::StrCat(opcode, bits), a->getType(), {a, count});
   Value* wide = arithmetic ? b_.CreateSExt(a, b_.getInt32Ty()) : b_.CreateZExt(a, b_.getInt32Ty());
-  return b_.CreateTrunc(Ptx(left ? "shl.b32" : arithmetic ? "shr.s32" : "shr.u32", wide, count), a->getType());
+  return b_.CreateTrunc(PtxInstruction(b_, absl::StrCat(opcode, 32), b_.getInt32Ty(), {wide, count}), a->getType());
 }
 
 Value* OperatorLowering::Compare(const char* name, Value* a, Value* b) {
@@ -208,7 +243,7 @@ Value* OperatorLowering::MinMax(const char* name, Value* a, Value* b) {
   // minimumnum and not minnum: only the former orders the zeros and ignores a signalling NaN, as PTX min does.
   const auto number = is_min ? llvm::Intrinsic::minimumnum : llvm::Intrinsic::maximumnum;
   if (!rule.ends_with(".NaN")) return b_.CreateBinaryIntrinsic(number, a, b);
-  if (a->getType()->isFloatTy() && target_.sm >= 80) {  // min.NaN.f32 (PTX ISA 7.0, sm_80); there is none for f64.
+  if (!a->getType()->isDoubleTy() && target_.sm >= 80) {  // min.NaN (PTX ISA 7.0, sm_80); there is none for f64.
     return b_.CreateBinaryIntrinsic(is_min ? llvm::Intrinsic::minimum : llvm::Intrinsic::maximum, a, b);
   }
   Value* nan = llvm::ConstantFP::getQNaN(a->getType());
@@ -222,16 +257,36 @@ Value* OperatorLowering::Classify(Op op, Value* a) {
   return op == Op::kIsinf ? b_.CreateFCmpOEQ(magnitude, infinity) : b_.CreateFCmpOLT(magnitude, infinity);
 }
 
-Value* OperatorLowering::Library(const char* stem, absl::Span<Value* const> operands) {
+Value* OperatorLowering::Fma(absl::Span<Value* const> operands) {
   llvm::Type* type = operands[0]->getType();
-  llvm::SmallVector<Value*, 2> arguments(operands.begin(), operands.end());
+  if (!type->isBFloatTy() || target_.sm >= 80) {  // fma.rn.bf16: PTX ISA 7.0, sm_80.
+    return b_.CreateIntrinsic(llvm::Intrinsic::fma, {type}, {operands[0], operands[1], operands[2]});
+  }
+  // In float64, where the product is exact, and rounded once. float32 would round the sum a first time.
+  Value* wide[3];
+  for (int i = 0; i < 3; ++i) wide[i] = b_.CreateFPExt(operands[i], b_.getDoubleTy());
+  Value* product = b_.CreateFMul(wide[0], wide[1]);
+  Value* down = b_.CreateIntrinsic(llvm::Intrinsic::nvvm_add_rm_d, {}, {product, wide[2]});
+  Value* up = b_.CreateIntrinsic(llvm::Intrinsic::nvvm_add_rp_d, {}, {product, wide[2]});
+  // A sum that is 0 is -0 when rounded down, and any sign that an addition of zeros has by rounding to nearest.
+  Value* zero = b_.CreateFCmpOEQ(up, llvm::ConstantFP::getZero(b_.getDoubleTy()));
+  return b_.CreateFPTrunc(b_.CreateSelect(zero, up, RoundToOdd(b_, down, up)), type);
+}
+
+Value* OperatorLowering::Library(const ir::Semantics& row, const char* stem, absl::Span<Value* const> operands) {
+  llvm::Type* type = operands[row.slots[0] == ir::kSlotT ? 0 : 1]->getType();
+  llvm::SmallVector<Value*, ir::kMaxArity> arguments(operands.begin(), operands.end());
+  if (llvm::StringRef(stem) == "yn") {  // libdevice has the limit from below at -0.
+    Value* zero = llvm::ConstantFP::getZero(type);
+    arguments[1] = b_.CreateSelect(b_.CreateFCmpOEQ(arguments[1], zero), zero, arguments[1]);
+  }
   if (library_ == MathLibrary::kLibclc) {
     const llvm::StringRef name(stem);
-    if (name == "fmod" && type->isFloatTy()) {
-      // Its float32 fmod is wrong for subnormal divisors, its float64 one is not; and the remainder of two float32
-      // numbers is a float32 number.
+    if ((name == "fmod" || name == "remainder") && type->isFloatTy()) {
+      // Its float32 functions are wrong for subnormal divisors, its float64 ones are not; and the remainder of two
+      // float32 numbers is a float32 number.
       for (Value*& argument : arguments) argument = b_.CreateFPExt(argument, b_.getDoubleTy());
-      return b_.CreateFPTrunc(Library(stem, {arguments.data(), arguments.size()}), type);
+      return b_.CreateFPTrunc(Library(row, stem, {arguments.data(), arguments.size()}), type);
     }
     if (name == "pow" && type->isDoubleTy()) {
       // With huge exponents it overflows on the way to a 0 or an infinity that 2^63, as even as they are, gives as
@@ -243,67 +298,23 @@ Value* OperatorLowering::Library(const char* stem, absl::Span<Value* const> oper
       }
     }
   }
-  const std::string symbol = MathSymbol(library_, stem, type->isDoubleTy(), static_cast<int>(operands.size()));
+  const std::string symbol =
+      MathSymbol(library_, stem, type->isDoubleTy(), absl::string_view(row.slots, operands.size()));
   if (std::find(math_symbols_.begin(), math_symbols_.end(), symbol) == math_symbols_.end()) {
     math_symbols_.push_back(symbol);
   }
-  llvm::SmallVector<llvm::Type*, 2> parameters(operands.size(), type);
+  llvm::SmallVector<llvm::Type*, ir::kMaxArity> parameters;
+  for (Value* argument : arguments) parameters.push_back(argument->getType());
   llvm::Module* module = b_.GetInsertBlock()->getModule();
   llvm::FunctionCallee function =
       module->getOrInsertFunction(symbol, llvm::FunctionType::get(type, parameters, /*isVarArg=*/false));
-  return b_.CreateCall(function, arguments);
-}
-
-Value* OperatorLowering::FloatToInt(Value* value, DType to) {
-  using namespace llvm::Intrinsic;
-  if (value->getType()->isHalfTy() || value->getType()->isBFloatTy()) value = b_.CreateFPExt(value, b_.getFloatTy());
-  const bool wide = value->getType()->isDoubleTy(), is_signed = IsSignedInteger(to);
-  const unsigned bits = 8 * SizeOf(to);
-  // LLVM's fptosi is poison out of range and fptosi.sat takes every NaN to 0; these are cvt.rzi, and LLVM folds them by
-  // PTX's table.
-  ID id;
-  if (bits == 64) {
-    id = wide ? (is_signed ? nvvm_d2ll_rz : nvvm_d2ull_rz) : (is_signed ? nvvm_f2ll_rz : nvvm_f2ull_rz);
-  } else {
-    id = wide ? (is_signed ? nvvm_d2i_rz : nvvm_d2ui_rz) : (is_signed ? nvvm_f2i_rz : nvvm_f2ui_rz);
-  }
-  Value* converted = b_.CreateIntrinsic(id, {}, {value});
-  if (bits >= 32) return converted;
-  llvm::IntegerType* i32 = b_.getInt32Ty();
-  if (is_signed) {
-    const int64_t most = (int64_t{1} << (bits - 1)) - 1;
-    converted = b_.CreateBinaryIntrinsic(smin, converted, llvm::ConstantInt::getSigned(i32, most));
-    converted = b_.CreateBinaryIntrinsic(smax, converted, llvm::ConstantInt::getSigned(i32, -most - 1));
-  } else {
-    converted = b_.CreateBinaryIntrinsic(umin, converted, b_.getInt32((1u << bits) - 1));
-    // A float64 NaN becomes the top bit of the target, which clamping what it becomes in 32 bits does not give.
-    if (wide) converted = b_.CreateSelect(b_.CreateFCmpUNO(value, value), b_.getInt32(1u << (bits - 1)), converted);
-  }
-  return b_.CreateTrunc(converted, b_.getIntNTy(bits));
-}
-
-Value* OperatorLowering::Cast(Value* value, DType from, DType to) {
-  if (from == to) return value;
-  if (IsComplex(from) || IsComplex(to)) return nullptr;
-  llvm::Type* type = ValueType(b_.getContext(), to);
-  if (to == DType::kBool) {  // Anything but zero; a NaN is true.
-    if (IsFloat(from)) return b_.CreateFCmpUNE(value, llvm::ConstantFP::getZero(value->getType()));
-    return b_.CreateICmpNE(value, llvm::ConstantInt::get(value->getType(), 0));
-  }
-  const bool from_signed = IsSignedInteger(from);
-  if (IsFloat(from)) {
-    if (IsInteger(to)) return FloatToInt(value, to);
-    if (SizeOf(from) > SizeOf(to)) return b_.CreateFPTrunc(value, type);
-    if (SizeOf(from) < SizeOf(to)) return b_.CreateFPExt(value, type);
-    return b_.CreateFPTrunc(b_.CreateFPExt(value, b_.getFloatTy()), type);  // Between float16 and bfloat16.
-  }
-  if (IsFloat(to)) {
-    // To the 16-bit floats through float32, on every target: older ones have no other way.
-    llvm::Type* step = to == DType::kFloat64 ? b_.getDoubleTy() : b_.getFloatTy();
-    Value* number = from_signed ? b_.CreateSIToFP(value, step) : b_.CreateUIToFP(value, step);
-    return type == step ? number : b_.CreateFPTrunc(number, type);
-  }
-  return from_signed ? b_.CreateSExtOrTrunc(value, type) : b_.CreateZExtOrTrunc(value, type);
+  Value* result = b_.CreateCall(function, arguments);
+  if (llvm::StringRef(stem) != "jn") return result;
+  // For order 2 and more libdevice divides by powers of the argument: 0 by 0 where the result is one.
+  Value* magnitude = b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, arguments[1]);
+  Value* tiny = b_.CreateFCmpOLT(magnitude, llvm::ConstantFP::get(type, type->isDoubleTy() ? 0x1p-537 : 0x1p-74));
+  Value* vanishes = b_.CreateAnd(tiny, b_.CreateICmpSGE(arguments[0], b_.getInt32(2)));
+  return b_.CreateSelect(vanishes, llvm::ConstantFP::getZero(type), result);
 }
 
 }  // namespace slipway

@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "jit/compile.h"
 
 namespace llvm {
@@ -16,9 +17,9 @@ class Module;
 
 namespace slipway {
 
-// What a function is called in a library: MathSymbol(kLibdevice, "sin", false, 1) is "__nv_sinf", in libclc it is
-// "_Z3sinf". `stem` is the semantics table's name.
-std::string MathSymbol(MathLibrary library, const char* stem, bool is_double, int arity);
+// What a function is called in a library: MathSymbol(kLibdevice, "sin", false, "T") is "__nv_sinf", in libclc it is
+// "_Z3sinf". `stem` and `slots` are the semantics table's.
+std::string MathSymbol(MathLibrary library, absl::string_view stem, bool is_double, absl::string_view slots);
 
 // "libdevice" or "libclc".
 const char* Name(MathLibrary library);
@@ -28,7 +29,7 @@ const char* Name(MathLibrary library);
 MathLibrary ResolveMathLibrary(MathLibrary library);
 
 // Links `symbols` of `library` into `module`, internal, with whatever they call. NOT_FOUND if the library is not
-// installed (says what to install), UNIMPLEMENTED for a function that the library does not give well enough.
+// installed (says what to install), UNIMPLEMENTED, naming the function, for one that libclc lacks or gives too badly.
 // Thread-safe; each function is read from disk once in a process.
 absl::Status LinkMath(MathLibrary library, const std::vector<std::string>& symbols, const Target& target,
                       llvm::Module& module);

@@ -9,8 +9,12 @@
 
 namespace slipway::ir {
 
-// Operators: pure functions of their operands, with a row each in the semantics table.  X(enumerator, text name)
+// An operation in each rounding mode of PTX: to nearest even, towards zero, up, down.
 // clang-format off
+#define SLIPWAY_IR_ROUNDED(X, name, text)                                                                   \
+  X(k##name##Rn, text "_rn") X(k##name##Rz, text "_rz") X(k##name##Ru, text "_ru") X(k##name##Rd, text "_rd")
+
+// Operators: pure functions of their operands, with a row each in the semantics table.  X(enumerator, text name)
 #define SLIPWAY_IR_OPERATORS(X)                                                                             \
   X(kAdd, "+") X(kSub, "-") X(kMul, "*") X(kDiv, "/") X(kRem, "%")                                          \
   X(kTrueDiv, "true_div") X(kFloorDiv, "floor_div") X(kFloorMod, "floor_mod") X(kNeg, "neg")                \
@@ -25,7 +29,31 @@ namespace slipway::ir {
   X(kSinh, "sinh") X(kCosh, "cosh") X(kTanh, "tanh") X(kAsinh, "asinh") X(kAcosh, "acosh")                  \
   X(kAtanh, "atanh") X(kErf, "erf") X(kErfc, "erfc") X(kTgamma, "tgamma") X(kLgamma, "lgamma")              \
   X(kPow, "pow") X(kAtan2, "atan2") X(kFmod, "fmod") X(kHypot, "hypot") X(kCopysign, "copysign")            \
-  X(kIsnan, "isnan") X(kIsinf, "isinf") X(kIsfinite, "isfinite") X(kSelect, "select")
+  X(kIsnan, "isnan") X(kIsinf, "isinf") X(kIsfinite, "isfinite") X(kSelect, "select")                       \
+  X(kRcbrt, "rcbrt") X(kRhypot, "rhypot") X(kNorm3d, "norm3d") X(kRnorm3d, "rnorm3d")                       \
+  X(kNorm4d, "norm4d") X(kRnorm4d, "rnorm4d") X(kSinpi, "sinpi") X(kCospi, "cospi")                          \
+  X(kErfinv, "erfinv") X(kErfcinv, "erfcinv") X(kErfcx, "erfcx")                                            \
+  X(kNormcdf, "normcdf") X(kNormcdfinv, "normcdfinv")                                                       \
+  X(kJ0, "j0") X(kJ1, "j1") X(kJn, "jn") X(kY0, "y0") X(kY1, "y1") X(kYn, "yn")                             \
+  X(kCylBesselI0, "cyl_bessel_i0") X(kCylBesselI1, "cyl_bessel_i1")                                         \
+  X(kRemainder, "remainder") X(kRemquoQuotient, "remquo_quotient") X(kFdim, "fdim")                         \
+  X(kNextafter, "nextafter") X(kLdexp, "ldexp") X(kLogb, "logb") X(kIlogb, "ilogb")                         \
+  X(kFrexpMantissa, "frexp_mantissa") X(kFrexpExponent, "frexp_exponent")                                   \
+  X(kModfFraction, "modf_fraction") X(kSignbit, "signbit") X(kSaturate, "saturate") X(kNan, "nan")          \
+  X(kFastSin, "fast_sin") X(kFastCos, "fast_cos") X(kFastTan, "fast_tan") X(kFastTanh, "fast_tanh")         \
+  X(kFastExp, "fast_exp") X(kFastExp2, "fast_exp2") X(kFastExp10, "fast_exp10")                             \
+  X(kFastLog, "fast_log") X(kFastLog2, "fast_log2") X(kFastLog10, "fast_log10") X(kFastPow, "fast_pow")     \
+  X(kFastDivide, "fast_divide") X(kFastRcp, "fast_rcp") X(kFastSqrt, "fast_sqrt") X(kFastRsqrt, "fast_rsqrt") \
+  SLIPWAY_IR_ROUNDED(X, Add, "add") SLIPWAY_IR_ROUNDED(X, Sub, "sub") SLIPWAY_IR_ROUNDED(X, Mul, "mul")     \
+  SLIPWAY_IR_ROUNDED(X, Div, "div") SLIPWAY_IR_ROUNDED(X, Fma, "fma") SLIPWAY_IR_ROUNDED(X, Sqrt, "sqrt")   \
+  SLIPWAY_IR_ROUNDED(X, Rcp, "rcp")                                                                         \
+  X(kPopc, "popc") X(kClz, "clz") X(kCtz, "ctz") X(kFfs, "ffs") X(kBrev, "brev")                            \
+  X(kMulhi, "mulhi") X(kMulWide, "mul_wide") X(kSad, "sad") X(kHadd, "hadd") X(kRhadd, "rhadd")             \
+  X(kAddSat, "add_sat") X(kSubSat, "sub_sat") X(kRotl, "rotl") X(kRotr, "rotr")                             \
+  X(kFunnelShiftLeft, "funnel_shift_left") X(kFunnelShiftRight, "funnel_shift_right")                       \
+  X(kFunnelShiftLeftClamp, "funnel_shift_left_clamp") X(kFunnelShiftRightClamp, "funnel_shift_right_clamp") \
+  X(kBytePermute, "byte_permute") X(kBitFieldExtract, "bit_field_extract")                                  \
+  X(kBitFieldInsert, "bit_field_insert") X(kDp4a, "dp4a") X(kDp2aLo, "dp2a_lo") X(kDp2aHi, "dp2a_hi")
 
 // Structural instructions. "imm" is the instruction's immediate; operands are values. An "array" is a parameter or a
 // buffer of the kernel's own: an ArrayId (jit/ir.h). "access" is a packed Access (jit/effects.h).
@@ -34,7 +62,7 @@ namespace slipway::ir {
 //   kScalarParam the value of scalar parameter imm
 //   kField       a number of the instruction's dtype at byte imm2 of struct parameter imm
 //   kSpecial     a special register; imm is a SpecialRegister
-//   kCast        operand 0 as the instruction's dtype, by the cast rule of docs/semantics.md
+//   kCast        operand 0 as the instruction's dtype; imm is a CastKind
 //   kComplex     the complex number of real part operand 0 and imaginary part operand 1
 //   kPart        of complex operand 0 the real (imm 0) or imaginary (imm 1) part
 //   kReadVar     the present value of variable imm
@@ -91,6 +119,20 @@ inline constexpr Op kFirstStructuralOp = Op::kConst;
 inline constexpr int kNumOperators = static_cast<int>(kFirstStructuralOp);
 constexpr bool IsOperator(Op op) { return op < kFirstStructuralOp; }
 const char* Name(Op op);
+
+// What a cast keeps (docs/semantics.md, "Casts"). Where an exact kCast loses nothing, all but kBits are the same.
+enum class CastKind : uint8_t {
+  kValue,     // Rounded to nearest; from float to integer towards zero; integers to integers modulo 2^width.
+  kNearest,   // Rounded to nearest even, also from float to integer.
+  kToZero,    // Rounded towards zero,
+  kUp,        // towards plus infinity,
+  kDown,      // towards minus infinity.
+  kSaturate,  // As kValue, and what lies outside the target's range is its nearest finite value; NaN is 0 in integers.
+  kBits,      // The same bits; types of one size.
+};
+inline constexpr int kNumCastKinds = 7;
+// "", "rn", "rz", "ru", "rd", "sat", "bits": what follows the dtype's name and a '_' in the text language.
+const char* Suffix(CastKind kind);
 
 // Registers that tell a thread where it is and what it runs on.  X(enumerator, text name, dtype)
 // clang-format off

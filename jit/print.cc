@@ -130,6 +130,9 @@ class Printer {
         return absl::StrCat("special ", Name(static_cast<SpecialRegister>(inst.imm)));
       case Op::kPart:
         return absl::StrCat(inst.imm == 0 ? "real " : "imag ", Operands(inst, 0, count));
+      case Op::kCast:
+        return absl::StrCat("cast", inst.imm == 0 ? "" : "_", Suffix(static_cast<CastKind>(inst.imm)), " ",
+                            Operands(inst, 0, count));
       case Op::kShape:
         return absl::StrCat("shape ", ArrayName(kernel_, inst.imm), ".", inst.imm2);
       case Op::kDeclare:
@@ -185,7 +188,6 @@ class Printer {
         return absl::StrCat(Name(inst.op), " \"", absl::CEscape(text), "\"", count > 0 ? ", " : "",
                             Operands(inst, 0, count));
       }
-      case Op::kCast:
       case Op::kComplex:
       case Op::kYield:
       case Op::kSleep:

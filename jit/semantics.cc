@@ -12,12 +12,15 @@ namespace {
 
 constexpr TypeSet kNumbers = kIntegerTypes | kFloatTypes;
 constexpr TypeSet kAll = kBoolType | kNumbers;
+constexpr TypeSet kWords = SetOf(DType::kInt32) | SetOf(DType::kUInt32);
+constexpr TypeSet kRoundedTypes = SetOf(DType::kFloat32) | SetOf(DType::kFloat64);
+constexpr TypeSet kFastTypes = kFloatTypes & ~SetOf(DType::kFloat64);
 constexpr auto kPromote = OperandRule::kPromote;
 constexpr auto kCompare = OperandRule::kCompare;
-constexpr auto kShift = OperandRule::kShift;
 constexpr auto kFloat = OperandRule::kFloat;
 constexpr auto kSame = ResultRule::kOperation;
 constexpr auto kBool = ResultRule::kBool;
+constexpr auto kInt32 = ResultRule::kInt32;
 constexpr Lowering kNo = {};
 
 constexpr Lowering Binary(const char* name) { return {LowerBy::kBinary, name}; }
@@ -26,15 +29,47 @@ constexpr Lowering Shift(const char* name) { return {LowerBy::kShift, name}; }
 constexpr Lowering Compare(const char* name) { return {LowerBy::kCompare, name}; }
 constexpr Lowering Intrinsic(const char* name) { return {LowerBy::kIntrinsic, name}; }
 constexpr Lowering MinMax(const char* name) { return {LowerBy::kMinMax, name}; }
+constexpr Lowering FloatMinMax(const char* name) { return {LowerBy::kMinMax, name, /*in_halves=*/true}; }
+constexpr Lowering Bits(const char* intrinsic) { return {LowerBy::kIntrinsic, intrinsic, /*in_halves=*/true}; }
+constexpr Lowering kFlipSign = {LowerBy::kNegate, "fneg", /*in_halves=*/true};
 constexpr Lowering kItself = {LowerBy::kIdentity, nullptr};
 constexpr Lowering kSelectIt = {LowerBy::kSelect, nullptr};
 constexpr Lowering kComplement = {LowerBy::kComplement, nullptr};
 constexpr Lowering kFalse = {LowerBy::kConstFalse, nullptr};
 constexpr Lowering kTrue = {LowerBy::kConstTrue, nullptr};
 
-constexpr Semantics Library(Op op, int arity, const char* stem) {
-  return {op, arity, kFloat, kSame, kFloatTypes, nullptr, kNo, kNo, {LowerBy::kLibrary, stem}, kNo, nullptr};
+constexpr Semantics Library(Op op, int arity, const char* stem, const char* slots = "TTTT") {
+  return {op, arity, kFloat, kSame, kFloatTypes, nullptr, kNo, kNo, {LowerBy::kLibrary, stem}, kNo, nullptr, slots};
 }
+// What the Builder writes in other operators.
+constexpr Semantics Expanded(Op op, int arity, OperandRule operands, TypeSet accepts, ResultRule result = kSame,
+                             const char* slots = "TTTT", const char* hint = nullptr) {
+  return {op, arity, operands, result, accepts, nullptr, kNo, kNo, kNo, kNo, hint, slots};
+}
+constexpr const char* kFastHint = "the fast functions are float32's: cast to float32, or call the function without fast_";
+constexpr Semantics Fast(Op op, int arity, const char* instruction) {
+  return {op, arity, kFloat, kSame, kFastTypes, nullptr, kNo, kNo, {LowerBy::kPtx, instruction}, kNo, kFastHint};
+}
+constexpr Semantics FastExpanded(Op op, int arity) {
+  return Expanded(op, arity, kFloat, kFastTypes, kSame, "TTTT", kFastHint);
+}
+constexpr const char* kRoundedHint = "rounding modes are for float32 and float64: cast to one of them";
+constexpr Semantics Rounded(Op op, int arity, FoldFunction fold, const char* intrinsic) {
+  return {op, arity, kFloat, kSame, kRoundedTypes, fold, kNo, kNo, {LowerBy::kNvvm, intrinsic}, kNo, kRoundedHint};
+}
+constexpr Semantics RoundedSub(Op op) { return Expanded(op, 2, kFloat, kRoundedTypes, kSame, "TTTT", kRoundedHint); }
+constexpr const char* kIntegerHint = "it works on the bits of integers; cast a float, or take its bits as an integer's";
+constexpr Semantics Integer(Op op, int arity, FoldFunction fold, const char* name, ResultRule result = kSame,
+                            const char* slots = "TTTT", TypeSet accepts = kIntegerTypes,
+                            const char* hint = kIntegerHint) {
+  const Lowering lowering = {LowerBy::kInteger, name};
+  return {op, arity, kPromote, result, accepts, fold, lowering, lowering, kNo, kNo, hint, slots};
+}
+constexpr const char* kWordHint = "it takes int32 or uint32; cast both to one of them";
+constexpr Semantics Word(Op op, FoldFunction fold, const char* name, const char* slots) {
+  return Integer(op, 3, fold, name, kSame, slots, kWords, kWordHint);
+}
+constexpr const char* kWideHint = "it takes integers of 8 to 32 bits; for the high half of 64-bit products use mulhi";
 
 constexpr const char* kRemHint = "use fmod (sign of the dividend) or floor_mod (sign of the divisor)";
 constexpr const char* kNotHint = "compare with 0: x == 0";
@@ -49,30 +84,29 @@ constexpr std::array<Semantics, kNumOperators> kTable = {{
   {Op::kMul, 2, kPromote, kSame, kNumbers, FoldMul, Binary("mul"), Binary("mul"), Binary("fmul"), kNo, nullptr},
   {Op::kDiv, 2, kPromote, kSame, kNumbers, FoldDiv, Division("sdiv"), Division("udiv"), Binary("fdiv"), kNo, nullptr},
   {Op::kRem, 2, kPromote, kSame, kIntegerTypes, FoldRem, Division("srem"), Division("urem"), kNo, kNo, kRemHint},
-  // The Builder writes these three in other operators.
-  {Op::kTrueDiv, 2, kFloat, kSame, kFloatTypes, nullptr, kNo, kNo, kNo, kNo, nullptr},
-  {Op::kFloorDiv, 2, kPromote, kSame, kNumbers, nullptr, kNo, kNo, kNo, kNo, nullptr},
-  {Op::kFloorMod, 2, kPromote, kSame, kNumbers, nullptr, kNo, kNo, kNo, kNo, nullptr},
-  {Op::kNeg, 1, kPromote, kSame, kNumbers, FoldNeg, {LowerBy::kNegate, "neg"}, {LowerBy::kNegate, "neg"}, {LowerBy::kNegate, "fneg"}, kNo, nullptr},
+  Expanded(Op::kTrueDiv, 2, kFloat, kFloatTypes),
+  Expanded(Op::kFloorDiv, 2, kPromote, kNumbers),
+  Expanded(Op::kFloorMod, 2, kPromote, kNumbers),
+  {Op::kNeg, 1, kPromote, kSame, kNumbers, FoldNeg, {LowerBy::kNegate, "neg"}, {LowerBy::kNegate, "neg"}, kFlipSign, kNo, nullptr},
   {Op::kNot, 1, kPromote, kSame, kBoolType, FoldNot, kNo, kNo, kNo, kComplement, kNotHint},
   {Op::kBitNot, 1, kPromote, kSame, kIntegerTypes, FoldBitNot, kComplement, kComplement, kNo, kNo, kBitNotHint},
   {Op::kBitAnd, 2, kPromote, kSame, kBoolType | kIntegerTypes, FoldBitAnd, Binary("and"), Binary("and"), kNo, Binary("and"), kBitHint},
   {Op::kBitOr, 2, kPromote, kSame, kBoolType | kIntegerTypes, FoldBitOr, Binary("or"), Binary("or"), kNo, Binary("or"), kBitHint},
   {Op::kBitXor, 2, kPromote, kSame, kBoolType | kIntegerTypes, FoldBitXor, Binary("xor"), Binary("xor"), kNo, Binary("xor"), kBitHint},
-  {Op::kShl, 2, kShift, kSame, kIntegerTypes, FoldShl, Shift("shl"), Shift("shl"), kNo, kNo, kBitHint},
-  {Op::kShr, 2, kShift, kSame, kIntegerTypes, FoldShr, Shift("ashr"), Shift("lshr"), kNo, kNo, kBitHint},
+  {Op::kShl, 2, kPromote, kSame, kIntegerTypes, FoldShl, Shift("shl"), Shift("shl"), kNo, kNo, kBitHint, "Tc"},
+  {Op::kShr, 2, kPromote, kSame, kIntegerTypes, FoldShr, Shift("ashr"), Shift("lshr"), kNo, kNo, kBitHint, "Tc"},
   {Op::kLt, 2, kCompare, kBool, kAll, FoldLt, Compare("slt"), Compare("ult"), Compare("olt"), Compare("ult"), nullptr},
   {Op::kLe, 2, kCompare, kBool, kAll, FoldLe, Compare("sle"), Compare("ule"), Compare("ole"), Compare("ule"), nullptr},
   {Op::kGt, 2, kCompare, kBool, kAll, FoldGt, Compare("sgt"), Compare("ugt"), Compare("ogt"), Compare("ugt"), nullptr},
   {Op::kGe, 2, kCompare, kBool, kAll, FoldGe, Compare("sge"), Compare("uge"), Compare("oge"), Compare("uge"), nullptr},
   {Op::kEq, 2, kCompare, kBool, kAll, FoldEq, Compare("eq"), Compare("eq"), Compare("oeq"), Compare("eq"), nullptr},
   {Op::kNe, 2, kCompare, kBool, kAll, FoldNe, Compare("ne"), Compare("ne"), Compare("une"), Compare("ne"), nullptr},
-  {Op::kMin, 2, kPromote, kSame, kNumbers, FoldMin, MinMax("smin"), MinMax("umin"), MinMax("min"), kNo, nullptr},
-  {Op::kMax, 2, kPromote, kSame, kNumbers, FoldMax, MinMax("smax"), MinMax("umax"), MinMax("max"), kNo, nullptr},
-  {Op::kMinNan, 2, kPromote, kSame, kNumbers, FoldMinNan, MinMax("smin"), MinMax("umin"), MinMax("min.NaN"), kNo, nullptr},
-  {Op::kMaxNan, 2, kPromote, kSame, kNumbers, FoldMaxNan, MinMax("smax"), MinMax("umax"), MinMax("max.NaN"), kNo, nullptr},
-  {Op::kAbs, 1, kPromote, kSame, kNumbers, FoldAbs, Intrinsic("llvm.abs"), kItself, Intrinsic("llvm.fabs"), kNo, nullptr},
-  {Op::kFma, 3, kFloat, kSame, kFloatTypes, FoldFma, kNo, kNo, Intrinsic("llvm.fma"), kNo, nullptr},
+  {Op::kMin, 2, kPromote, kSame, kNumbers, FoldMin, MinMax("smin"), MinMax("umin"), FloatMinMax("min"), kNo, nullptr},
+  {Op::kMax, 2, kPromote, kSame, kNumbers, FoldMax, MinMax("smax"), MinMax("umax"), FloatMinMax("max"), kNo, nullptr},
+  {Op::kMinNan, 2, kPromote, kSame, kNumbers, FoldMinNan, MinMax("smin"), MinMax("umin"), FloatMinMax("min.NaN"), kNo, nullptr},
+  {Op::kMaxNan, 2, kPromote, kSame, kNumbers, FoldMaxNan, MinMax("smax"), MinMax("umax"), FloatMinMax("max.NaN"), kNo, nullptr},
+  {Op::kAbs, 1, kPromote, kSame, kNumbers, FoldAbs, Intrinsic("llvm.abs"), kItself, Bits("llvm.fabs"), kNo, nullptr},
+  {Op::kFma, 3, kFloat, kSame, kFloatTypes, FoldFma, kNo, kNo, {LowerBy::kFma, nullptr, /*in_halves=*/true}, kNo, nullptr},
   {Op::kSqrt, 1, kFloat, kSame, kFloatTypes, FoldSqrt, kNo, kNo, Intrinsic("llvm.sqrt"), kNo, nullptr},
   Library(Op::kRsqrt, 1, "rsqrt"),
   Library(Op::kCbrt, 1, "cbrt"),
@@ -109,11 +143,112 @@ constexpr std::array<Semantics, kNumOperators> kTable = {{
   Library(Op::kAtan2, 2, "atan2"),
   {Op::kFmod, 2, kFloat, kSame, kFloatTypes, FoldFmod, kNo, kNo, {LowerBy::kLibrary, "fmod"}, kNo, nullptr},
   Library(Op::kHypot, 2, "hypot"),
-  {Op::kCopysign, 2, kFloat, kSame, kFloatTypes, FoldCopysign, kNo, kNo, Intrinsic("llvm.copysign"), kNo, nullptr},
+  {Op::kCopysign, 2, kFloat, kSame, kFloatTypes, FoldCopysign, kNo, kNo, Bits("llvm.copysign"), kNo, nullptr},
   {Op::kIsnan, 1, kPromote, kBool, kNumbers, FoldIsnan, kFalse, kFalse, {LowerBy::kClassify, "isnan"}, kNo, nullptr},
   {Op::kIsinf, 1, kPromote, kBool, kNumbers, FoldIsinf, kFalse, kFalse, {LowerBy::kClassify, "isinf"}, kNo, nullptr},
   {Op::kIsfinite, 1, kPromote, kBool, kNumbers, FoldIsfinite, kTrue, kTrue, {LowerBy::kClassify, "isfinite"}, kNo, nullptr},
-  {Op::kSelect, 3, OperandRule::kSelect, kSame, kAll, FoldSelect, kSelectIt, kSelectIt, kSelectIt, kSelectIt, nullptr},
+  {Op::kSelect, 3, OperandRule::kSelect, kSame, kAll, FoldSelect, kSelectIt, kSelectIt, kSelectIt, kSelectIt, nullptr, "bTT"},
+  Library(Op::kRcbrt, 1, "rcbrt"),
+  Library(Op::kRhypot, 2, "rhypot"),
+  Library(Op::kNorm3d, 3, "norm3d"),
+  Library(Op::kRnorm3d, 3, "rnorm3d"),
+  Library(Op::kNorm4d, 4, "norm4d"),
+  Library(Op::kRnorm4d, 4, "rnorm4d"),
+  Library(Op::kSinpi, 1, "sinpi"),
+  Library(Op::kCospi, 1, "cospi"),
+  Library(Op::kErfinv, 1, "erfinv"),
+  Library(Op::kErfcinv, 1, "erfcinv"),
+  Library(Op::kErfcx, 1, "erfcx"),
+  Library(Op::kNormcdf, 1, "normcdf"),
+  Library(Op::kNormcdfinv, 1, "normcdfinv"),
+  Library(Op::kJ0, 1, "j0"),
+  Library(Op::kJ1, 1, "j1"),
+  Library(Op::kJn, 2, "jn", "iT"),
+  Library(Op::kY0, 1, "y0"),
+  Library(Op::kY1, 1, "y1"),
+  Library(Op::kYn, 2, "yn", "iT"),
+  Library(Op::kCylBesselI0, 1, "cyl_bessel_i0"),
+  Library(Op::kCylBesselI1, 1, "cyl_bessel_i1"),
+  {Op::kRemainder, 2, kFloat, kSame, kFloatTypes, FoldRemainder, kNo, kNo, {LowerBy::kLibrary, "remainder"}, kNo, nullptr},
+  Expanded(Op::kRemquoQuotient, 2, kFloat, kFloatTypes, kInt32),
+  Expanded(Op::kFdim, 2, kFloat, kFloatTypes),
+  Expanded(Op::kNextafter, 2, kFloat, kFloatTypes),
+  Expanded(Op::kLdexp, 2, kFloat, kFloatTypes, kSame, "Ti"),
+  Expanded(Op::kLogb, 1, kFloat, kFloatTypes),
+  Expanded(Op::kIlogb, 1, kFloat, kFloatTypes, kInt32),
+  Expanded(Op::kFrexpMantissa, 1, kFloat, kFloatTypes),
+  Expanded(Op::kFrexpExponent, 1, kFloat, kFloatTypes, kInt32),
+  Expanded(Op::kModfFraction, 1, kFloat, kFloatTypes),
+  Expanded(Op::kSignbit, 1, kPromote, kNumbers, kBool),
+  {Op::kSaturate, 1, kFloat, kSame, kFloatTypes, FoldSaturate, kNo, kNo, {LowerBy::kNvvm, "llvm.nvvm.saturate"}, kNo, nullptr},
+  Expanded(Op::kNan, 1, kFloat, kFloatTypes),
+  Fast(Op::kFastSin, 1, "sin.approx.f32"),
+  Fast(Op::kFastCos, 1, "cos.approx.f32"),
+  FastExpanded(Op::kFastTan, 1),
+  Fast(Op::kFastTanh, 1, "tanh.approx.f32"),
+  FastExpanded(Op::kFastExp, 1),
+  Fast(Op::kFastExp2, 1, "ex2.approx.f32"),
+  FastExpanded(Op::kFastExp10, 1),
+  FastExpanded(Op::kFastLog, 1),
+  Fast(Op::kFastLog2, 1, "lg2.approx.f32"),
+  FastExpanded(Op::kFastLog10, 1),
+  FastExpanded(Op::kFastPow, 2),
+  Fast(Op::kFastDivide, 2, "div.approx.f32"),
+  Fast(Op::kFastRcp, 1, "rcp.approx.f32"),
+  Fast(Op::kFastSqrt, 1, "sqrt.approx.f32"),
+  Fast(Op::kFastRsqrt, 1, "rsqrt.approx.f32"),
+  Rounded(Op::kAddRn, 2, FoldAddRn, "llvm.nvvm.add.rn"),
+  Rounded(Op::kAddRz, 2, FoldAddRz, "llvm.nvvm.add.rz"),
+  Rounded(Op::kAddRu, 2, FoldAddRu, "llvm.nvvm.add.rp"),
+  Rounded(Op::kAddRd, 2, FoldAddRd, "llvm.nvvm.add.rm"),
+  RoundedSub(Op::kSubRn),
+  RoundedSub(Op::kSubRz),
+  RoundedSub(Op::kSubRu),
+  RoundedSub(Op::kSubRd),
+  Rounded(Op::kMulRn, 2, FoldMulRn, "llvm.nvvm.mul.rn"),
+  Rounded(Op::kMulRz, 2, FoldMulRz, "llvm.nvvm.mul.rz"),
+  Rounded(Op::kMulRu, 2, FoldMulRu, "llvm.nvvm.mul.rp"),
+  Rounded(Op::kMulRd, 2, FoldMulRd, "llvm.nvvm.mul.rm"),
+  Rounded(Op::kDivRn, 2, FoldDivRn, "llvm.nvvm.div.rn"),
+  Rounded(Op::kDivRz, 2, FoldDivRz, "llvm.nvvm.div.rz"),
+  Rounded(Op::kDivRu, 2, FoldDivRu, "llvm.nvvm.div.rp"),
+  Rounded(Op::kDivRd, 2, FoldDivRd, "llvm.nvvm.div.rm"),
+  Rounded(Op::kFmaRn, 3, FoldFmaRn, "llvm.nvvm.fma.rn"),
+  Rounded(Op::kFmaRz, 3, FoldFmaRz, "llvm.nvvm.fma.rz"),
+  Rounded(Op::kFmaRu, 3, FoldFmaRu, "llvm.nvvm.fma.rp"),
+  Rounded(Op::kFmaRd, 3, FoldFmaRd, "llvm.nvvm.fma.rm"),
+  Rounded(Op::kSqrtRn, 1, FoldSqrtRn, "llvm.nvvm.sqrt.rn"),
+  Rounded(Op::kSqrtRz, 1, FoldSqrtRz, "llvm.nvvm.sqrt.rz"),
+  Rounded(Op::kSqrtRu, 1, FoldSqrtRu, "llvm.nvvm.sqrt.rp"),
+  Rounded(Op::kSqrtRd, 1, FoldSqrtRd, "llvm.nvvm.sqrt.rm"),
+  Rounded(Op::kRcpRn, 1, FoldRcpRn, "llvm.nvvm.rcp.rn"),
+  Rounded(Op::kRcpRz, 1, FoldRcpRz, "llvm.nvvm.rcp.rz"),
+  Rounded(Op::kRcpRu, 1, FoldRcpRu, "llvm.nvvm.rcp.rp"),
+  Rounded(Op::kRcpRd, 1, FoldRcpRd, "llvm.nvvm.rcp.rm"),
+  Integer(Op::kPopc, 1, FoldPopc, "popc", kInt32),
+  Integer(Op::kClz, 1, FoldClz, "clz", kInt32),
+  Integer(Op::kCtz, 1, FoldCtz, "ctz", kInt32),
+  Expanded(Op::kFfs, 1, kPromote, kIntegerTypes, kInt32, "T", kIntegerHint),
+  Integer(Op::kBrev, 1, FoldBrev, "brev"),
+  Integer(Op::kMulhi, 2, FoldMulhi, "mulhi"),
+  Expanded(Op::kMulWide, 2, kPromote, kIntegerTypes & ~(SetOf(DType::kInt64) | SetOf(DType::kUInt64)), ResultRule::kWide, "TT", kWideHint),
+  Integer(Op::kSad, 3, FoldSad, "sad"),
+  Expanded(Op::kHadd, 2, kPromote, kIntegerTypes, kSame, "TT", kIntegerHint),
+  Expanded(Op::kRhadd, 2, kPromote, kIntegerTypes, kSame, "TT", kIntegerHint),
+  Integer(Op::kAddSat, 2, FoldAddSat, "add_sat"),
+  Integer(Op::kSubSat, 2, FoldSubSat, "sub_sat"),
+  Integer(Op::kRotl, 2, FoldRotl, "rotl", kSame, "Tm"),
+  Integer(Op::kRotr, 2, FoldRotr, "rotr", kSame, "Tm"),
+  Integer(Op::kFunnelShiftLeft, 3, FoldFunnelShiftLeft, "funnel_shift_left", kSame, "TTm"),
+  Integer(Op::kFunnelShiftRight, 3, FoldFunnelShiftRight, "funnel_shift_right", kSame, "TTm"),
+  Integer(Op::kFunnelShiftLeftClamp, 3, FoldFunnelShiftLeftClamp, "funnel_shift_left_clamp", kSame, "TTc"),
+  Integer(Op::kFunnelShiftRightClamp, 3, FoldFunnelShiftRightClamp, "funnel_shift_right_clamp", kSame, "TTc"),
+  Word(Op::kBytePermute, FoldBytePermute, "byte_permute", "TTm"),
+  Integer(Op::kBitFieldExtract, 3, FoldBitFieldExtract, "bit_field_extract", kSame, "Tcc"),
+  Integer(Op::kBitFieldInsert, 4, FoldBitFieldInsert, "bit_field_insert", kSame, "TTcc"),
+  Word(Op::kDp4a, FoldDp4a, "dp4a", "TTT"),
+  Word(Op::kDp2aLo, FoldDp2aLo, "dp2a_lo", "TTT"),
+  Word(Op::kDp2aHi, FoldDp2aHi, "dp2a_hi", "TTT"),
 }};
 // clang-format on
 
@@ -138,11 +273,45 @@ const Lowering& LoweringOf(Op op, DType operation_type) {
   return kNo;
 }
 
-DType OperationType(Op op, DType result, absl::Span<const DType> operands) {
-  const Semantics& row = SemanticsOf(op);
-  if (row.operands == OperandRule::kSelect) return operands.size() > 1 ? operands[1] : DType::kVoid;
-  if (row.result == ResultRule::kBool) return operands.empty() ? DType::kVoid : operands[0];
-  return result;
+DType OperandTypeOf(const Semantics& row, DType operation, int i) {
+  switch (row.slots[i]) {
+    case kSlotCondition:
+      return DType::kBool;
+    case kSlotCount:
+    case kSlotModulo:
+      return DType::kUInt32;
+    case kSlotInt32:
+      return DType::kInt32;
+    default:
+      return operation;
+  }
+}
+
+DType ResultTypeOf(const Semantics& row, DType operation) {
+  switch (row.result) {
+    case ResultRule::kBool:
+      return DType::kBool;
+    case ResultRule::kInt32:
+      return DType::kInt32;
+    case ResultRule::kWide:
+      return TwiceAsWide(operation);
+    case ResultRule::kOperation:
+      break;
+  }
+  return operation;
+}
+
+bool IsExpanded(const Semantics& row) {
+  auto none = [](const Lowering& lowering) { return lowering.by == LowerBy::kNone; };
+  return none(row.signed_integer) && none(row.unsigned_integer) && none(row.floating) && none(row.boolean);
+}
+
+DType OperationType(Op op, absl::Span<const DType> operands) {
+  const char* const slots = SemanticsOf(op).slots;
+  for (size_t i = 0; i < operands.size() && i < kMaxArity; ++i) {
+    if (slots[i] == kSlotT) return operands[i];
+  }
+  return DType::kVoid;
 }
 
 std::string Spelling(Op op) {

@@ -2,12 +2,9 @@
 // know: the Builder (which types, what result), the folder (constants), the code generator (how it is lowered), the
 // verifier. docs/semantics.md says the same in words.
 //
-// In a verified kernel the operands of an operator have these types, T being "the type of the operation":
-//   OperandRule::kPromote, kFloat   all operands T
-//   OperandRule::kCompare           all operands T
-//   OperandRule::kShift             operand 0 is T, operand 1 (the count) uint32
-//   OperandRule::kSelect            operand 0 is bool, the others T
-// and its result is T or, under ResultRule::kBool, bool. OperationType() reads T off an instruction.
+// An operator works on one type T, "the type of the operation". In a verified kernel its operands have the types that
+// the row's slots say, T or a fixed one, and its result the one that the result rule says. OperationType() reads T off
+// an instruction.
 #ifndef SLIPWAY_JIT_SEMANTICS_H_
 #define SLIPWAY_JIT_SEMANTICS_H_
 
@@ -36,15 +33,29 @@ inline constexpr TypeSet kIntegerTypes = kSignedTypes | kUnsignedTypes;
 inline constexpr TypeSet kFloatTypes =
     SetOf(DType::kFloat16) | SetOf(DType::kBFloat16) | SetOf(DType::kFloat32) | SetOf(DType::kFloat64);
 
+// How T is found from the operands in the slots of kind T.
 enum class OperandRule : uint8_t {
-  kPromote,  // All operands are brought to their common type; a bool among bools becomes int32 unless bool is accepted.
+  kPromote,  // They are brought to their common type; a bool among bools becomes int32 unless bool is accepted.
   kFloat,    // Likewise, and where no float is among them they become float64.
   kCompare,  // Compares the numbers, whatever the types.
-  kShift,    // The result has the type of operand 0; the count may be any integer.
-  kSelect,   // Operand 0 is a bool, the others are brought to their common type.
+  kSelect,   // As kPromote; a constant condition chooses without asking the other operand to fit.
 };
 
-enum class ResultRule : uint8_t { kOperation, kBool };
+// What stands at each place of an operator's operands, a letter for each.
+enum Slot : char {
+  kSlotT = 'T',          // The type of the operation.
+  kSlotCondition = 'b',  // A bool.
+  kSlotCount = 'c',      // A uint32, from any integer: one that is negative or past 2^32 stays past every width.
+  kSlotModulo = 'm',     // A uint32, from any integer: its low 32 bits.
+  kSlotInt32 = 'i',      // An int32, from any integer: clamped to its range.
+};
+
+enum class ResultRule : uint8_t {
+  kOperation,
+  kBool,
+  kInt32,
+  kWide,  // The integer of T's sign and twice its width.
+};
 
 // How the code generator makes an operator, for one kind of operation type. `name` is in LLVM's own words.
 enum class LowerBy : uint8_t {
@@ -62,12 +73,17 @@ enum class LowerBy : uint8_t {
   kConstFalse,  // A constant, for kinds where the answer cannot vary: isnan of an integer.
   kConstTrue,
   kSelect,
+  kFma,
+  kNvvm,     // LLVM intrinsic of an NVPTX instruction: `name` and ".f" for float32, ".d" for float64.
+  kPtx,      // The PTX instruction `name`, on float32.
+  kInteger,  // The function `name` of jit/lower_integers.cc.
   kLibrary,  // Math library function with stem `name`: __nv_<name>f for float32, __nv_<name> for float64.
 };
 
 struct Lowering {
   LowerBy by = LowerBy::kNone;
   const char* name = nullptr;
+  bool in_halves = false;  // float16 and bfloat16 are lowered in their own type, too.
 };
 
 // Folds `type` (the type of the operation) over operand bits, each zero-extended from its type's width. False where
@@ -79,23 +95,33 @@ struct Semantics {
   int arity;
   OperandRule operands;
   ResultRule result;
-  TypeSet accepts;  // Types of the operation.
+  TypeSet accepts;  // What T may be.
   // Null for functions that a math library computes: folded they might differ from the device by an ulp, and a constant
   // would no longer give what the same value gives at run time.
   FoldFunction fold;
-  // float16 and bfloat16 are lowered as `floating` in float32, rounded once to the type.
+  // float16 and bfloat16 are lowered as `floating` in float32, rounded once to the type. No lowering at all: the
+  // Builder writes the operator in others (jit/expand.cc), so that no kernel holds it.
   Lowering signed_integer, unsigned_integer, floating, boolean;
-  const char* hint;  // How to mend an operand of a type that is not accepted; null where there is nothing to say.
+  const char* hint;            // How to mend an operand of a type that is not accepted; null where nothing helps.
+  const char* slots = "TTTT";  // The first `arity` count.
 };
+inline constexpr int kMaxArity = 4;
 
 // The row of an operator.
 const Semantics& SemanticsOf(Op op);
 
+// The type of operand `i` and of the result where `operation` is the type of the operation.
+DType OperandTypeOf(const Semantics& row, DType operation, int i);
+DType ResultTypeOf(const Semantics& row, DType operation);
+
+// Whether the Builder writes it in other operators.
+bool IsExpanded(const Semantics& row);
+
 // The column of the row that holds for an operation type.
 const Lowering& LoweringOf(Op op, DType operation_type);
 
-// The type of the operation, from an instruction's result type and the types of its operands.
-DType OperationType(Op op, DType result, absl::Span<const DType> operands);
+// The type of the operation, from the types of an instruction's operands.
+DType OperationType(Op op, absl::Span<const DType> operands);
 
 // How an operator is named in messages: "'+'", "unary '-'", "'sqrt'".
 std::string Spelling(Op op);

@@ -125,18 +125,16 @@ class Verifier {
     if (inst.num_operands != row.arity) return Fail(id, absl::StrCat("it takes ", row.arity, " operands"));
     std::vector<DType> types;
     for (size_t i = 0; i < inst.num_operands; ++i) types.push_back(Type(inst, i));
-    const DType operation = OperationType(inst.op, inst.type, types);
+    const DType operation = OperationType(inst.op, types);
     const LowerBy by = LoweringOf(inst.op, operation).by;
     if (!Contains(row.accepts, operation) || by == LowerBy::kNone) {
       return Fail(id, absl::StrCat("it is not defined on ", std::string(Name(operation))));
     }
     for (size_t i = 0; i < types.size(); ++i) {
-      DType want = operation;
-      if (row.operands == OperandRule::kShift && i == 1) want = DType::kUInt32;
-      if (row.operands == OperandRule::kSelect && i == 0) want = DType::kBool;
+      const DType want = OperandTypeOf(row, operation, static_cast<int>(i));
       if (types[i] != want) Fail(id, absl::StrCat("operand ", i, " is not ", std::string(Name(want))));
     }
-    Want(id, inst.type == (row.result == ResultRule::kBool ? DType::kBool : operation), "its result type is wrong");
+    Want(id, inst.type == ResultTypeOf(row, operation), "its result type is wrong");
   }
 
   const ParamSpec* Param(ValueId id, ParamKind kind) {
@@ -254,8 +252,14 @@ class Verifier {
       case Op::kCast:
         operands(1);
         if (status_.ok()) {
-          Want(id, !IsComplex(inst.type) && !IsComplex(Type(inst, 0)) && inst.type != DType::kVoid,
+          const DType from = Type(inst, 0);
+          Want(id, !IsComplex(inst.type) && !IsComplex(from) && inst.type != DType::kVoid,
                "it casts what cannot be cast");
+          const CastKind kind = static_cast<CastKind>(inst.imm);
+          Want(id, inst.imm < kNumCastKinds && (kind == CastKind::kValue || inst.type != DType::kBool),
+               "there is no such cast");
+          Want(id, kind != CastKind::kBits || (SizeOf(from) == SizeOf(inst.type) && from != DType::kBool),
+               "it takes bits of another size");
         }
         break;
       case Op::kField: {

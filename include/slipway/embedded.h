@@ -21,6 +21,7 @@
 #include "slipway/embedded/array_var.h"
 #include "slipway/embedded/control.h"
 #include "slipway/embedded/device_function.h"
+#include "slipway/embedded/functions.h"
 #include "slipway/embedded/generic_kernel.h"
 #include "slipway/embedded/kernel.h"
 #include "slipway/embedded/memory.h"

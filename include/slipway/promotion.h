@@ -36,6 +36,26 @@ constexpr DType Promote(DType a, DType b) {
   }
 }
 
+// The integer of the same sign and twice the width; kVoid where there is none.
+constexpr DType TwiceAsWide(DType integer) {
+  switch (integer) {
+    case DType::kInt8:
+      return DType::kInt16;
+    case DType::kInt16:
+      return DType::kInt32;
+    case DType::kInt32:
+      return DType::kInt64;
+    case DType::kUInt8:
+      return DType::kUInt16;
+    case DType::kUInt16:
+      return DType::kUInt32;
+    case DType::kUInt32:
+      return DType::kUInt64;
+    default:
+      return DType::kVoid;
+  }
+}
+
 // Whether a value of type `from` may be stored into something declared `to` without a cast: the same kind of number, or
 // a kind that holds it (bool, integer, float in this order).
 constexpr bool StoresInto(DType from, DType to) {

@@ -93,7 +93,7 @@ class Emitter {
         break;
       }
       case NodeKind::kCast:
-        stack_.push_back(builder_.Cast(node.dtype, Pop()));
+        stack_.push_back(builder_.Cast(node.dtype, Pop(), node.cast));
         break;
       case NodeKind::kGather: {
         const auto indices = absl::MakeConstSpan(stack_).last(node.count);

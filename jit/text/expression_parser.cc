@@ -78,12 +78,13 @@ struct Pending {
   PendingKind kind = PendingKind::kParen;
   Precedence precedence = kPrecNone;
   Op op = Op::kConst;
-  uint8_t count = 0;                   // Arguments or indices so far, less the present one.
-  DType cast = DType::kVoid;           // kCall: not kVoid for a cast.
-  const Function* function = nullptr;  // kCall, unless a cast.
-  uint32_t symbol = 0;                 // kIndex.
-  uint32_t begin = 0;                  // The marker node that a lazy operator began with.
-  uint32_t heavy = 0;                  // heavy_ when that was.
+  uint8_t count = 0;                              // Arguments or indices so far, less the present one.
+  DType cast = DType::kVoid;                      // kCall: not kVoid for a cast, and
+  ir::CastKind cast_kind = ir::CastKind::kValue;  // of which kind.
+  const Function* function = nullptr;             // kCall, unless a cast.
+  uint32_t symbol = 0;                            // kIndex.
+  uint32_t begin = 0;                             // The marker node that a lazy operator began with.
+  uint32_t heavy = 0;                             // heavy_ when that was.
   Span span;
 };
 
@@ -257,8 +258,7 @@ class ExpressionParser {
     Pending call{.kind = PendingKind::kCall, .span = token.span};
     call.function = FindFunction(name);
     if (call.function == nullptr) {
-      call.cast = DTypeFromName(name);
-      if (call.cast == DType::kVoid) {
+      if (!FindCast(name, &call.cast, &call.cast_kind)) {
         std::string hint = DidYouMean(name, FunctionNames());
         if (symbols_.Knows(name)) {
           hint = Cat("'", name, "' is a value: multiply with *, index with [ ]");
@@ -428,7 +428,9 @@ class ExpressionParser {
     const int given = top.count + 1;
     if (given != (top.function != nullptr ? top.function->arity : 1)) return WrongArity(top, given);
     if (top.function == nullptr) {
-      Emit(NodeKind::kCast, top.span).dtype = top.cast;
+      Node& cast = Emit(NodeKind::kCast, top.span);
+      cast.dtype = top.cast;
+      cast.cast = top.cast_kind;
       return absl::OkStatus();
     }
     heavy_ += top.function->heavy;

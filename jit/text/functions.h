@@ -6,6 +6,7 @@
 
 #include "absl/types/span.h"
 #include "jit/ops.h"
+#include "slipway/dtype.h"
 
 namespace slipway::text {
 
@@ -18,8 +19,12 @@ struct Function {
   bool heavy;
 };
 
-// Null if there is none of that name. Casts (float32(x)) are not functions: see DTypeFromName.
+// Null if there is none of that name. Casts are not functions.
 const Function* FindFunction(std::string_view name);
+
+// A cast's name: a dtype ("float32", "f32"), and maybe what it keeps ("float32_rz", "int8_sat", "u32_bits"). False if
+// it is none.
+bool FindCast(std::string_view name, DType* dtype, ir::CastKind* kind);
 
 // All names, for suggestions.
 absl::Span<const std::string_view> FunctionNames();

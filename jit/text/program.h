@@ -39,14 +39,15 @@ enum class NodeKind : uint8_t {
 
 struct Node {
   NodeKind kind = NodeKind::kInteger;
-  ir::Op op = ir::Op::kConst;  // kOperator.
-  uint8_t count = 0;           // Operands of kOperator and kGather.
-  DType dtype = DType::kVoid;  // kCast.
-  bool negative = false;       // kInteger.
-  bool lazy = false;           // Markers: what they guard is worth a branch, or may only be evaluated where needed.
-  uint32_t symbol = 0;         // Into Program::symbols.
-  uint32_t begin = 0;          // kChooseElse, kChooseEnd, kAndEnd, kOrEnd: the node of the Begin.
-  Span span;                   // For errors: the operator, the name, the number.
+  ir::Op op = ir::Op::kConst;                // kOperator.
+  uint8_t count = 0;                         // Operands of kOperator and kGather.
+  DType dtype = DType::kVoid;                // kCast, and
+  ir::CastKind cast = ir::CastKind::kValue;  // of which kind.
+  bool negative = false;                     // kInteger.
+  bool lazy = false;    // Markers: what they guard is worth a branch, or may only be evaluated where needed.
+  uint32_t symbol = 0;  // Into Program::symbols.
+  uint32_t begin = 0;   // kChooseElse, kChooseEnd, kAndEnd, kOrEnd: the node of the Begin.
+  Span span;            // For errors: the operator, the name, the number.
   uint64_t bits = 0;
 };
 

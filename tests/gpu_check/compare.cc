@@ -98,7 +98,10 @@ void AddIrKernel(const absl::StatusOr<ir::Kernel>& kernel, const std::vector<DTy
 
 void AddOperators(std::vector<NamedKernel>& kernels) {
   uint64_t seed = 1;
-  for (const OpCase& c : AllOpCases()) AddIrKernel(OpKernel(c), OperandTypes(c), seed++, kernels);
+  for (const OpCase& c : AllOpCases()) {
+    // The hardware's approximations are its own.
+    if (!IsFast(c)) AddIrKernel(OpKernel(c), OperandTypes(c), seed++, kernels);
+  }
   for (const DType from : kArithmeticTypes) {
     for (const DType to : kArithmeticTypes) AddIrKernel(CastKernel(from, to), {from}, seed++, kernels);
   }

@@ -296,10 +296,10 @@ TEST(CastFold, SixteenBitRoutes) {
   // float64 to float16 rounds once: 1 + 2^-11 + 2^-40 is past the middle, which float32 cannot tell.
   EXPECT_EQ(FoldCast(DType::kFloat64, DType::kFloat16, F64(1 + 0x1p-11 + 0x1p-40)), 0x3c01u);
   EXPECT_EQ(FoldCast(DType::kFloat64, DType::kBFloat16, F64(1 + 0x1p-8 + 0x1p-40)), 0x3f81u);
-  // Integers go there through float32, in which (2^8 + 1) * 2^32 + 1 is the middle between two bfloat16, and goes to
-  // even.
+  // So do integers: (2^8 + 1) * 2^32 is the middle between two bfloat16, and 1 more, which float32 loses, is past it.
+  EXPECT_EQ(FoldCast(DType::kInt64, DType::kBFloat16, uint64_t{257} << 32), FloatToBits(DType::kBFloat16, 0x1p40));
   EXPECT_EQ(FoldCast(DType::kInt64, DType::kBFloat16, (uint64_t{257} << 32) + 1),
-            FloatToBits(DType::kBFloat16, 0x1p40));
+            FloatToBits(DType::kBFloat16, 0x1p40 + 0x1p33));
   EXPECT_EQ(FoldCast(DType::kInt64, DType::kFloat16, 65520), 0x7c00u);
   EXPECT_EQ(FoldCast(DType::kInt64, DType::kFloat16, 65519), 0x7bffu);
 }

@@ -10,7 +10,6 @@ namespace slipway {
 
 using ir::Builder;
 using ir::Op;
-using ir::OperandRule;
 using ir::ParamId;
 using ir::ValueId;
 
@@ -39,11 +38,12 @@ std::string CaseName(const OpCase& c) {
   return absl::StrCat("op", index, "_", index < 5 ? kSigns[index] : "", "_", AsAbsl(ShortName(c.type)));
 }
 
+bool IsFast(const OpCase& c) { return std::string(ir::Name(c.op)).find("fast_") == 0; }
+
 std::vector<DType> OperandTypes(const OpCase& c) {
   const ir::Semantics& row = ir::SemanticsOf(c.op);
-  std::vector<DType> types(row.arity, c.type);
-  if (row.operands == OperandRule::kShift) types[1] = DType::kUInt32;
-  if (row.operands == OperandRule::kSelect) types[0] = DType::kBool;
+  std::vector<DType> types;
+  for (int i = 0; i < row.arity; ++i) types.push_back(ir::OperandTypeOf(row, c.type, i));
   return types;
 }
 
@@ -57,15 +57,21 @@ DType ResultType(const OpCase& c) {
   return b.TypeOf(b.Apply(c.op, operands));
 }
 
-absl::StatusOr<ir::Kernel> OpKernel(const OpCase& c) {
+absl::StatusOr<ir::Kernel> OpKernel(const OpCase& c) { return OpsKernel({c}); }
+
+absl::StatusOr<ir::Kernel> OpsKernel(const std::vector<OpCase>& cases) {
   // No position is constant; the one "constant" makes out[i * 1 + 0].
-  return ConstantsKernel(c, -1, {0});
+  return ConstantsKernel(cases, -1, {0});
 }
 
-absl::StatusOr<ir::Kernel> ConstantsKernel(const OpCase& c, int position, const std::vector<uint64_t>& constants) {
-  Builder b(CaseName(c));
-  const ParamId out = b.AddArray({.name = "out", .dtype = ResultType(c), .rank = 1});
-  const std::vector<DType> types = OperandTypes(c);
+absl::StatusOr<ir::Kernel> ConstantsKernel(const std::vector<OpCase>& cases, int position,
+                                           const std::vector<uint64_t>& constants) {
+  Builder b(CaseName(cases[0]));
+  std::vector<ParamId> outs;
+  for (const OpCase& c : cases) {
+    outs.push_back(b.AddArray({.name = absl::StrCat("out", outs.size()), .dtype = ResultType(c), .rank = 1}));
+  }
+  const std::vector<DType> types = OperandTypes(cases[0]);
   std::vector<ParamId> inputs(types.size());
   for (size_t k = 0; k < types.size(); ++k) {
     if (static_cast<int>(k) == position) continue;
@@ -81,21 +87,45 @@ absl::StatusOr<ir::Kernel> ConstantsKernel(const OpCase& c, int position, const 
   for (size_t k = 0; k < constants.size(); ++k) {
     if (position >= 0) operands[position] = b.Constant(types[position], constants[k]);
     const ValueId at = b.Apply(Op::kAdd, {row, b.Literal(static_cast<int64_t>(k))});
-    b.Store(out, {at}, b.Apply(c.op, operands));
+    for (size_t c = 0; c < cases.size(); ++c) b.Store(outs[c], {at}, b.Apply(cases[c].op, operands));
   }
   b.EndIf();
   return std::move(b).Finish();
 }
 
-absl::StatusOr<ir::Kernel> CastKernel(DType from, DType to) {
-  Builder b(absl::StrCat("cast_", AsAbsl(ShortName(from)), "_", AsAbsl(ShortName(to))));
-  const ParamId out = b.AddArray({.name = "out", .dtype = to, .rank = 1});
-  const ParamId a = b.AddArray({.name = "a", .dtype = from, .rank = 1, .read_only = true});
+std::string CaseName(const CastCase& c) {
+  return absl::StrCat("cast_", AsAbsl(ShortName(c.from)), "_", AsAbsl(ShortName(c.to)),
+                      c.kind == ir::CastKind::kValue ? "" : "_", Suffix(c.kind));
+}
+
+absl::StatusOr<ir::Kernel> CastsKernel(const std::vector<CastCase>& cases) {
+  Builder b(CaseName(cases[0]));
+  std::vector<ParamId> outs;
+  for (const CastCase& c : cases) {
+    outs.push_back(b.AddArray({.name = absl::StrCat("out", outs.size()), .dtype = c.to, .rank = 1}));
+  }
+  const ParamId a = b.AddArray({.name = "a", .dtype = cases[0].from, .rank = 1, .read_only = true});
   const ValueId i = b.GlobalIndex(DType::kInt64);
-  b.BeginIf(b.Apply(Op::kLt, {i, b.Shape(out, 0)}));
-  b.Store(out, {i}, b.Cast(to, b.Load(a, {i})));
+  b.BeginIf(b.Apply(Op::kLt, {i, b.Shape(outs[0], 0)}));
+  const ValueId x = b.Load(a, {i});
+  for (size_t c = 0; c < cases.size(); ++c) b.Store(outs[c], {i}, b.Cast(cases[c].to, x, cases[c].kind));
   b.EndIf();
   return std::move(b).Finish();
+}
+absl::StatusOr<ir::Kernel> CastKernel(DType from, DType to) { return CastsKernel({{from, to, ir::CastKind::kValue}}); }
+
+std::vector<CastCase> AllCastCases() {
+  std::vector<CastCase> cases;
+  for (int kind = 0; kind < ir::kNumCastKinds; ++kind) {
+    for (DType from : kArithmeticTypes) {
+      for (DType to : kArithmeticTypes) {
+        Builder b("probe");
+        b.Cast(to, b.Scalar(b.AddScalar("x", from)), static_cast<ir::CastKind>(kind));
+        if (b.status().ok()) cases.push_back({from, to, static_cast<ir::CastKind>(kind)});
+      }
+    }
+  }
+  return cases;
 }
 
 }  // namespace slipway

@@ -21,21 +21,38 @@ std::vector<OpCase> AllOpCases();
 // "floor_div_i32": fit for a kernel and for a test.
 std::string CaseName(const OpCase& c);
 
-// The types of the operands of a case: T, but for the bool of a select and the uint32 count of a shift.
+// Whether it is one of the fast functions, which approximate.
+bool IsFast(const OpCase& c);
+
+// The types of the operands of a case, by the slots of its row.
 std::vector<DType> OperandTypes(const OpCase& c);
 
 // The type of the result.
 DType ResultType(const OpCase& c);
 
-// out[i] = op(a[i], b[i], ...) for i < out.shape(0); parameters out, then "a", "b", "c" as many as there are operands,
+// out[i] = op(a[i], b[i], ...) for i < out.shape(0); parameters out, then "a", "b", ... as many as there are operands,
 // 1-D and strided.
 absl::StatusOr<ir::Kernel> OpKernel(const OpCase& c);
 
-// out[i * n + k] = op with operand `position` the k-th of n `constants` and the others a[i], b[i], ...; i runs over the
-// first input's extent. Parameters as in OpKernel, without the operand at `position`.
-absl::StatusOr<ir::Kernel> ConstantsKernel(const OpCase& c, int position, const std::vector<uint64_t>& constants);
+// The same of several operators on operands of the same types: parameters out0, out1, ..., then the operands. Compiling
+// costs more than running does, and one kernel of ten operators less than ten kernels.
+absl::StatusOr<ir::Kernel> OpsKernel(const std::vector<OpCase>& cases);
 
-// out[i] = in[i] cast.
+// outN[i * n + k] = op with operand `position` the k-th of n `constants` and the others a[i], b[i], ...; i runs over
+// the first input's extent. Parameters as in OpsKernel, without the operand at `position`.
+absl::StatusOr<ir::Kernel> ConstantsKernel(const std::vector<OpCase>& cases, int position,
+                                           const std::vector<uint64_t>& constants);
+
+// A kind of cast between two types of kArithmeticTypes.
+struct CastCase {
+  DType from, to;
+  ir::CastKind kind;
+};
+std::vector<CastCase> AllCastCases();  // Every one that there is.
+// "cast_i32_f32_rz".
+std::string CaseName(const CastCase& c);
+// out0[i], out1[i], ... = in[i] cast; all from one type.
+absl::StatusOr<ir::Kernel> CastsKernel(const std::vector<CastCase>& cases);
 absl::StatusOr<ir::Kernel> CastKernel(DType from, DType to);
 
 // bool, the integers and the floats.

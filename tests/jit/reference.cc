@@ -6,11 +6,23 @@
 #include <cstring>
 #include <limits>
 
+#include "tests/jit/reference_functions.h"
+
 namespace slipway {
-namespace {
 
 using ir::Op;
 using Wide = __int128;
+
+namespace {
+
+template <class T>
+uint64_t BitsOf(T value) {
+  uint64_t bits = 0;
+  std::memcpy(&bits, &value, sizeof(value));
+  return bits;
+}
+
+}  // namespace
 
 Wide IntFromBits(DType dtype, uint64_t bits) {
   const int width = dtype == DType::kBool ? 1 : static_cast<int>(8 * SizeOf(dtype));
@@ -24,7 +36,6 @@ uint64_t IntToBits(DType dtype, Wide value) {
   return SizeOf(dtype) == 8 ? low : low & ((uint64_t{1} << (8 * SizeOf(dtype))) - 1);
 }
 
-// Exact: every float type fits into a long double.
 long double FloatValue(DType dtype, uint64_t bits) {
   switch (dtype) {
     case DType::kFloat16: {
@@ -50,15 +61,7 @@ long double FloatValue(DType dtype, uint64_t bits) {
   }
 }
 
-template <class T>
-uint64_t BitsOf(T value) {
-  uint64_t bits = 0;
-  std::memcpy(&bits, &value, sizeof(value));
-  return bits;
-}
-
-// Rounds a long double to the type. To the 16-bit types by choosing between the two neighbours that the conversion of
-// the value, once rounded to float32, suggests: float32 may sit on a tie that the value itself does not.
+// To the 16-bit types through float32, which may sit on a tie that the value itself does not.
 uint64_t FloatBits(DType dtype, long double value) {
   if (dtype == DType::kFloat64) return BitsOf(static_cast<double>(value));
   if (dtype == DType::kFloat32) return BitsOf(static_cast<float>(value));
@@ -70,6 +73,8 @@ uint64_t FloatBits(DType dtype, long double value) {
   }
   return dtype == DType::kFloat16 ? float16(odd).bits : bfloat16(odd).bits;
 }
+
+namespace {
 
 Wide FloorDivide(Wide a, Wide b) {
   const Wide quotient = a / b;
@@ -307,6 +312,10 @@ int64_t Ordinal(DType dtype, uint64_t bits) {
 
 Expected Reference(const OpCase& c, const uint64_t* operands) {
   if (c.op == Op::kSelect) return {operands[0] != 0 ? operands[1] : operands[2]};
+  Expected expected;
+  for (auto* function : {SpecialFunction, PartOfFloat, RoundedOperation, IntegerFunction}) {
+    if (function(c, operands, &expected)) return expected;
+  }
   if (IsFloat(c.type)) return FloatResult(c, operands);
   const int arity = ir::SemanticsOf(c.op).arity;
   const Wide a = IntFromBits(c.type, operands[0]);
@@ -318,26 +327,59 @@ Expected Reference(const OpCase& c, const uint64_t* operands) {
   return {IntToBits(c.type, IntResult(c, a, b))};
 }
 
-uint64_t ReferenceCast(DType from, DType to, uint64_t bits) {
-  if (from == to) return bits;
+namespace {
+
+// `bits`, the nearest to `value`, as another rounding has it: a step towards where it should have gone.
+uint64_t Directed(DType dtype, uint64_t bits, long double value, ir::CastKind kind) {
+  const long double near = FloatValue(dtype, bits);
+  if (std::isnan(value) || near == value || std::isinf(value)) return bits;
+  const bool negative = std::signbit(value);
+  const bool away = (near > value) != negative;  // Nearest went away from zero.
+  using ir::CastKind;
+  const bool wants_away = kind == CastKind::kUp ? !negative : kind == CastKind::kDown && negative;
+  if (kind == CastKind::kSaturate) return std::isinf(near) ? bits - 1 : bits;
+  return away == wants_away ? bits : wants_away ? bits + 1 : bits - 1;
+}
+
+uint64_t FloatResultOf(DType to, long double value, ir::CastKind kind) {
+  using ir::CastKind;
+  const uint64_t nearest = FloatBits(to, value);
+  if (kind == CastKind::kSaturate && std::isinf(value)) return nearest - 1;
+  if (kind == CastKind::kValue || kind == CastKind::kNearest) return nearest;
+  return Directed(to, nearest, value, kind);
+}
+
+}  // namespace
+
+uint64_t ReferenceCast(DType from, DType to, uint64_t bits, ir::CastKind kind) {
+  using ir::CastKind;
+  if (kind == CastKind::kBits) return bits;
+  if (from == to && kind != CastKind::kSaturate) return bits;
+  const int width = static_cast<int>(8 * SizeOf(to));
+  const Wide low = IsSignedInteger(to) ? -(Wide{1} << (width - 1)) : 0;
+  const Wide high = (Wide{1} << (IsSignedInteger(to) ? width - 1 : width)) - 1;
   if (!IsFloat(from)) {
     const Wide value = IntFromBits(from, bits);
     if (to == DType::kBool) return value != 0;
-    if (!IsFloat(to)) return IntToBits(to, value);
-    // To the 16-bit floats through float32. Every integer fits a long double.
-    const long double number = static_cast<long double>(value);
-    return FloatBits(to, SizeOf(to) == 2 ? static_cast<float>(number) : number);
+    // Every integer fits a long double.
+    if (IsFloat(to)) return FloatResultOf(to, static_cast<long double>(value), kind);
+    if (kind == CastKind::kSaturate) return IntToBits(to, value < low ? low : value > high ? high : value);
+    return IntToBits(to, value);
   }
   const long double value = FloatValue(from, bits);
   if (to == DType::kBool) return !(value == 0);
-  if (IsFloat(to)) return FloatBits(to, value);
-  const int width = static_cast<int>(8 * SizeOf(to));
-  if (std::isnan(value)) return from == DType::kFloat64 || width == 64 ? uint64_t{1} << (width - 1) : 0;
-  const Wide low = IsSignedInteger(to) ? -(Wide{1} << (width - 1)) : 0;
-  const Wide high = (Wide{1} << (IsSignedInteger(to) ? width - 1 : width)) - 1;
-  if (value <= static_cast<long double>(low)) return IntToBits(to, low);
-  if (value >= std::ldexp(1.0L, IsSignedInteger(to) ? width - 1 : width)) return IntToBits(to, high);
-  return IntToBits(to, static_cast<Wide>(value));
+  if (IsFloat(to)) return FloatResultOf(to, value, kind);
+  if (std::isnan(value)) {
+    const bool zero = (from != DType::kFloat64 && width != 64) || kind == CastKind::kSaturate;
+    return zero ? 0 : uint64_t{1} << (width - 1);
+  }
+  const long double integral = kind == CastKind::kNearest ? std::nearbyint(value)
+                               : kind == CastKind::kUp    ? std::ceil(value)
+                               : kind == CastKind::kDown  ? std::floor(value)
+                                                          : std::trunc(value);
+  if (integral <= static_cast<long double>(low)) return IntToBits(to, low);
+  if (integral >= std::ldexp(1.0L, IsSignedInteger(to) ? width - 1 : width)) return IntToBits(to, high);
+  return IntToBits(to, static_cast<Wide>(integral));
 }
 
 bool Matches(DType dtype, const Expected& expected, uint64_t bits) {
@@ -345,6 +387,10 @@ bool Matches(DType dtype, const Expected& expected, uint64_t bits) {
   const bool is_nan = std::isnan(FloatValue(dtype, bits));
   if (std::isnan(FloatValue(dtype, expected.bits))) return is_nan;
   if (is_nan) return false;
+  if (expected.absolute > 0 &&
+      std::fabs(FloatValue(dtype, bits) - FloatValue(dtype, expected.bits)) <= expected.absolute) {
+    return true;
+  }
   if (expected.ulps == 0) return expected.bits == bits;
   return std::llabs(Ordinal(dtype, expected.bits) - Ordinal(dtype, bits)) <= expected.ulps;
 }

@@ -12,8 +12,9 @@
 namespace slipway {
 
 struct Expected {
-  uint64_t bits = 0;  // Zero-extended from the result type's width.
-  int ulps = 0;       // How far a float may be off; 0 for what is exact.
+  uint64_t bits = 0;    // Zero-extended from the result type's width.
+  int ulps = 0;         // How far a float may be off; 0 for what is exact.
+  double absolute = 0;  // Or this far, where that is more.
 };
 
 // The result of an operator on operands given as bits. Integers are computed in 128 bits; float32 in double and 16-bit
@@ -21,10 +22,16 @@ struct Expected {
 Expected Reference(const OpCase& c, const uint64_t* operands);
 
 // `bits` of type `from` cast to `to`.
-uint64_t ReferenceCast(DType from, DType to, uint64_t bits);
+uint64_t ReferenceCast(DType from, DType to, uint64_t bits, ir::CastKind kind = ir::CastKind::kValue);
 
 // Whether `bits` of type `dtype` is what was expected; any NaN is as good as any other.
 bool Matches(DType dtype, const Expected& expected, uint64_t bits);
+
+// Bits as numbers, exactly, and back: integers modulo 2^width, floats rounded once to nearest even.
+__int128 IntFromBits(DType dtype, uint64_t bits);
+uint64_t IntToBits(DType dtype, __int128 value);
+long double FloatValue(DType dtype, uint64_t bits);
+uint64_t FloatBits(DType dtype, long double value);
 
 // Values worth trying: ends of the range, zeros, ones, numbers around the middle; for floats infinities, a NaN and
 // subnormals, too.

@@ -74,21 +74,29 @@ TEST_P(Row, IsComplete) {
   const Semantics& row = SemanticsOf(op);
   EXPECT_EQ(row.op, op);
   EXPECT_GE(row.arity, 1);
-  EXPECT_LE(row.arity, 3);
+  EXPECT_LE(row.arity, kMaxArity);
+  EXPECT_GE(std::string(row.slots).size(), static_cast<size_t>(row.arity));
+  EXPECT_NE(std::string(row.slots, row.arity).find(kSlotT), std::string::npos) << "nothing says what T is";
   EXPECT_EQ(row.accepts & (SetOf(DType::kVoid) | SetOf(DType::kComplex64) | SetOf(DType::kComplex128)), 0u);
-  const bool expanded = op == Op::kTrueDiv || op == Op::kFloorDiv || op == Op::kFloorMod;
+  const bool expanded = IsExpanded(row);
   for (DType type : kArithmetic) {
     const Lowering& lowering = LoweringOf(op, type);
-    EXPECT_EQ(lowering.by != LowerBy::kNone, Contains(row.accepts, type) && !expanded)
+    const TypeSet kind = IsFloat(type)             ? kFloatTypes
+                         : IsSignedInteger(type)   ? kSignedTypes
+                         : IsUnsignedInteger(type) ? kUnsignedTypes
+                                                   : kBoolType;
+    EXPECT_EQ(lowering.by != LowerBy::kNone, (row.accepts & kind) != 0 && !expanded)
         << Name(op) << " on " << Name(type);
-    const bool named = lowering.by == LowerBy::kBinary || lowering.by == LowerBy::kDivision ||
-                       lowering.by == LowerBy::kShift || lowering.by == LowerBy::kCompare ||
-                       lowering.by == LowerBy::kIntrinsic || lowering.by == LowerBy::kMinMax ||
-                       lowering.by == LowerBy::kClassify || lowering.by == LowerBy::kLibrary;
+    const bool named =
+        lowering.by == LowerBy::kBinary || lowering.by == LowerBy::kDivision || lowering.by == LowerBy::kShift ||
+        lowering.by == LowerBy::kCompare || lowering.by == LowerBy::kIntrinsic || lowering.by == LowerBy::kMinMax ||
+        lowering.by == LowerBy::kClassify || lowering.by == LowerBy::kLibrary || lowering.by == LowerBy::kNvvm ||
+        lowering.by == LowerBy::kPtx || lowering.by == LowerBy::kInteger;
     EXPECT_EQ(lowering.name != nullptr, named || lowering.by == LowerBy::kNegate) << Name(op) << " on " << Name(type);
-    // What a library computes is not folded, but for fmod, which is exact.
+    // What a library computes or the hardware approximates is not folded, but for what is exact.
     if (lowering.by == LowerBy::kNone) continue;
-    EXPECT_EQ(row.fold != nullptr, lowering.by != LowerBy::kLibrary || op == Op::kFmod) << Name(op);
+    const bool exact = lowering.by != LowerBy::kLibrary && lowering.by != LowerBy::kPtx;
+    EXPECT_EQ(row.fold != nullptr, exact || op == Op::kFmod || op == Op::kRemainder) << Name(op);
   }
   Op found;
   ASSERT_TRUE(OpFromName(Name(op), &found));

@@ -5,7 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "jit/semantics.h"
 #include "jit/text/emit.h"
+#include "jit/text/functions.h"
 #include "jit/text/parser.h"
 
 namespace slipway::text {
@@ -44,6 +46,8 @@ const Mistake kMistakes[] = {
     {"BitsOfFloatsCaret", "z = x & y", {kF32, kI32}, "\n  z = x & y\n        ^"},
     {"ComplementOfFloat", "z = ~x", {kF64}, "expression:1:5: '~' does not take float64"},
     {"NotOfNumber", "z = !x", {kI32}, "expression:1:5: '!' does not take int32"},
+    {"ExponentOfFloat", "z = ldexp(x, y)", {kF32, kF32}, "expression:1:5: 'ldexp' does not take float32 and float32"},
+    {"BitsOfAnotherSize", "z = u32_bits(x)", {kF64}, "expression:1:5: 'uint32_bits' does not take float64"},
     {"ShiftOfFloat", "z = x << 1", {kF32}, "expression:1:7: '<<' does not take float32"},
     {"SignedWithUnsigned64", "z = x + y", {kU64, kI64}, "expression:1:7: '+': uint64 and int64 have no common type"},
     {"LiteralTooLarge", "z = x + 300", {DType::kUInt8}, "expression:1:7: '+': literal 300 does not fit uint8"},
@@ -104,6 +108,13 @@ TEST(TypesTest, OutputsHaveTheTypeOfTheirValue) {
       {"z = x == y", {kU64, kI64}, kBool},
       {"z = true_div(x, y)", {kI32, kI32}, kF64},
       {"z = x && !y", {kBool, kBool}, kBool},
+      {"z = int8_rn(x)", {kF32}, DType::kInt8},
+      {"z = f32_ru(x)", {kF64}, kF32},
+      {"z = uint8_sat(x)", {kI32}, DType::kUInt8},
+      {"z = uint64_bits(x)", {kF64}, kU64},
+      {"z = scalbn(x, n)", {kF32, kI64}, kF32},
+      {"z = popc(x)", {kU64}, kI32},
+      {"z = select(x > 0, x, nan(0))", {kF32}, kF32},
   };
   for (const Inferred& test : cases) {
     SCOPED_TRACE(test.text);
@@ -113,6 +124,47 @@ TEST(TypesTest, OutputsHaveTheTypeOfTheirValue) {
     const absl::StatusOr<Typing> typing = InferTypes(*program, test.inputs, outputs);
     ASSERT_TRUE(typing.ok()) << typing.status();
     EXPECT_EQ(Name(typing->outputs[0]), Name(test.output));
+  }
+}
+
+// Every operator of the table that has a name can be called by it, and by nothing else.
+TEST(FunctionsTest, AreTheOperatorsThatHaveNames) {
+  for (int i = 0; i < ir::kNumOperators; ++i) {
+    const ir::Op op = static_cast<ir::Op>(i);
+    const std::string name = ir::Name(op);
+    const Function* function = FindFunction(name);
+    const bool named = name[0] >= 'a' && name[0] <= 'z' && op != ir::Op::kNeg;
+    ASSERT_EQ(function != nullptr, named) << name;
+    if (!named) continue;
+    EXPECT_EQ(function->op, op);
+    EXPECT_EQ(function->arity, ir::SemanticsOf(op).arity);
+    std::string call = "z = " + name + "(x";
+    for (int k = 1; k < function->arity; ++k) call += ", x";
+    EXPECT_TRUE(Parse(call + ")").ok()) << call;
+    EXPECT_FALSE(Parse(call + ", x)").ok()) << call;
+  }
+}
+
+TEST(FunctionsTest, CostlyOnesAreThoseOfALibraryAndDivisions) {
+  for (const char* name : {"sin", "pow", "fmod", "remainder", "floor_div", "floor_mod", "remquo_quotient", "jn"}) {
+    EXPECT_TRUE(FindFunction(name)->heavy) << name;
+  }
+  for (const char* name : {"sqrt", "rsqrt", "fma", "true_div", "div_rz", "popc", "fast_sin", "ldexp", "select"}) {
+    EXPECT_FALSE(FindFunction(name)->heavy) << name;
+  }
+}
+
+TEST(FunctionsTest, CastsAreDtypesAndWhatTheyKeep) {
+  DType dtype;
+  ir::CastKind kind;
+  EXPECT_TRUE(FindCast("float32", &dtype, &kind));
+  EXPECT_EQ(kind, ir::CastKind::kValue);
+  EXPECT_TRUE(FindCast("u8_sat", &dtype, &kind));
+  EXPECT_EQ(dtype, DType::kUInt8);
+  EXPECT_EQ(kind, ir::CastKind::kSaturate);
+  for (const char* name : {"u8_", "u8_up", "_sat", "sat", "u8_sat_sat", "u9_sat", "u8sat"}) {
+    EXPECT_FALSE(FindCast(name, &dtype, &kind)) << name;
+    EXPECT_FALSE(Parse(std::string("z = ") + name + "(x)").ok()) << name;
   }
 }
 

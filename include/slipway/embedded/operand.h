@@ -115,6 +115,63 @@ constexpr DType ShiftType() {
   constexpr DType shifted = ArithmeticType<X>(), count = ArithmeticType<N>();
   return IsInteger(shifted) && IsInteger(count) ? shifted : DType::kVoid;
 }
+// Functions that have fewer types, or another result than their operands.
+template <class... X>
+constexpr DType RoundedType() {
+  constexpr DType type = FunctionType<X...>();
+  return type == DType::kFloat32 || type == DType::kFloat64 ? type : DType::kVoid;
+}
+template <class... X>
+constexpr DType FastType() {
+  constexpr DType type = FunctionType<X...>();
+  return type == DType::kFloat64 || IsComplex(type) ? DType::kVoid : type;
+}
+template <class... X>
+constexpr DType ExponentType() {  // An int32 that tells something of floats.
+  return FunctionType<X...>() == DType::kVoid ? DType::kVoid : DType::kInt32;
+}
+template <class X>
+constexpr DType CountType() {  // An int32 that tells something of an integer.
+  return IntegerType<X>() == DType::kVoid ? DType::kVoid : DType::kInt32;
+}
+template <class... X>
+constexpr DType WideType() {
+  return TwiceAsWide(IntegerType<X...>());
+}
+template <class... X>
+constexpr DType WordType() {
+  constexpr DType type = IntegerType<X...>();
+  return type == DType::kInt32 || type == DType::kUInt32 ? type : DType::kVoid;
+}
+// Functions some operands of which are integers of their own: exponents, orders, counts.
+template <class... N>
+constexpr bool AreIntegers() {
+  return (IsInteger(ArithmeticType<N>()) && ...);
+}
+template <class X, class N>
+constexpr DType ScaledType() {
+  return AreIntegers<N>() ? FunctionType<X>() : DType::kVoid;
+}
+template <class N, class X>
+constexpr DType OrderedType() {
+  return AreIntegers<N>() ? FunctionType<X>() : DType::kVoid;
+}
+template <class A, class B, class N>
+constexpr DType FunnelType() {
+  return AreIntegers<N>() ? IntegerType<A, B>() : DType::kVoid;
+}
+template <class A, class B, class N>
+constexpr DType PermutedType() {
+  return AreIntegers<N>() ? WordType<A, B>() : DType::kVoid;
+}
+template <class X, class P, class L>
+constexpr DType FieldType() {
+  return AreIntegers<P, L>() ? IntegerType<X>() : DType::kVoid;
+}
+template <class X, class Y, class P, class L>
+constexpr DType InsertedType() {
+  return AreIntegers<P, L>() ? IntegerType<X, Y>() : DType::kVoid;
+}
 template <class... X>
 constexpr DType BoolType() {
   return ((OperandTraits<X>::kType.type == DType::kBool) && ...) ? DType::kBool : DType::kVoid;

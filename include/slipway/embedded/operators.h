@@ -1,6 +1,7 @@
-// Operators and functions of an embedded kernel. Each exists where at least one operand is an expression and
-// docs/semantics.md gives the types a result; otherwise it does not compile. Where the type of an operand is known only
-// when the kernel is traced, the rules are applied then, and breaking one is an error of the kernel.
+// Operators and casts of an embedded kernel; its functions: functions.h. Each exists where at least one operand is an
+// expression and docs/semantics.md gives the types a result; otherwise it does not compile. Where the type of an
+// operand is known only when the kernel is traced, the rules are applied then, and breaking one is an error of the
+// kernel.
 #ifndef SLIPWAY_EMBEDDED_OPERATORS_H_
 #define SLIPWAY_EMBEDDED_OPERATORS_H_
 
@@ -67,69 +68,8 @@ SLIPWAY_EMBEDDED_BINARY(operator||, "|", BoolType)
 SLIPWAY_EMBEDDED_UNARY(operator-, "neg", ArithmeticType)
 SLIPWAY_EMBEDDED_UNARY(operator!, "!", BoolType)
 SLIPWAY_EMBEDDED_UNARY(operator~, "~", IntegerTypeNotBool)
-
-SLIPWAY_EMBEDDED_BINARY(true_div, "true_div", FunctionType)
-SLIPWAY_EMBEDDED_BINARY(floor_div, "floor_div", ArithmeticType)
-SLIPWAY_EMBEDDED_BINARY(floor_mod, "floor_mod", ArithmeticType)
-SLIPWAY_EMBEDDED_BINARY(min, "min", ArithmeticType)
-SLIPWAY_EMBEDDED_BINARY(max, "max", ArithmeticType)
-SLIPWAY_EMBEDDED_BINARY(min_nan, "min_nan", ArithmeticType)
-SLIPWAY_EMBEDDED_BINARY(max_nan, "max_nan", ArithmeticType)
-SLIPWAY_EMBEDDED_BINARY(pow, "pow", FunctionType)
-SLIPWAY_EMBEDDED_BINARY(atan2, "atan2", FunctionType)
-SLIPWAY_EMBEDDED_BINARY(fmod, "fmod", FunctionType)
-SLIPWAY_EMBEDDED_BINARY(hypot, "hypot", FunctionType)
-SLIPWAY_EMBEDDED_BINARY(copysign, "copysign", FunctionType)
-SLIPWAY_EMBEDDED_UNARY(abs, "abs", ArithmeticType)
-SLIPWAY_EMBEDDED_UNARY(floor, "floor", ArithmeticType)
-SLIPWAY_EMBEDDED_UNARY(ceil, "ceil", ArithmeticType)
-SLIPWAY_EMBEDDED_UNARY(trunc, "trunc", ArithmeticType)
-SLIPWAY_EMBEDDED_UNARY(round, "round", ArithmeticType)
-SLIPWAY_EMBEDDED_UNARY(rint, "rint", ArithmeticType)
-SLIPWAY_EMBEDDED_UNARY(isnan, "isnan", ComparisonType)
-SLIPWAY_EMBEDDED_UNARY(isinf, "isinf", ComparisonType)
-SLIPWAY_EMBEDDED_UNARY(isfinite, "isfinite", ComparisonType)
-#define SLIPWAY_EMBEDDED_FUNCTION(name) SLIPWAY_EMBEDDED_UNARY(name, #name, FunctionType)
-SLIPWAY_EMBEDDED_FUNCTION(sqrt)
-SLIPWAY_EMBEDDED_FUNCTION(rsqrt)
-SLIPWAY_EMBEDDED_FUNCTION(cbrt)
-SLIPWAY_EMBEDDED_FUNCTION(exp)
-SLIPWAY_EMBEDDED_FUNCTION(exp2)
-SLIPWAY_EMBEDDED_FUNCTION(exp10)
-SLIPWAY_EMBEDDED_FUNCTION(expm1)
-SLIPWAY_EMBEDDED_FUNCTION(log)
-SLIPWAY_EMBEDDED_FUNCTION(log2)
-SLIPWAY_EMBEDDED_FUNCTION(log10)
-SLIPWAY_EMBEDDED_FUNCTION(log1p)
-SLIPWAY_EMBEDDED_FUNCTION(sin)
-SLIPWAY_EMBEDDED_FUNCTION(cos)
-SLIPWAY_EMBEDDED_FUNCTION(tan)
-SLIPWAY_EMBEDDED_FUNCTION(asin)
-SLIPWAY_EMBEDDED_FUNCTION(acos)
-SLIPWAY_EMBEDDED_FUNCTION(atan)
-SLIPWAY_EMBEDDED_FUNCTION(sinh)
-SLIPWAY_EMBEDDED_FUNCTION(cosh)
-SLIPWAY_EMBEDDED_FUNCTION(tanh)
-SLIPWAY_EMBEDDED_FUNCTION(asinh)
-SLIPWAY_EMBEDDED_FUNCTION(acosh)
-SLIPWAY_EMBEDDED_FUNCTION(atanh)
-SLIPWAY_EMBEDDED_FUNCTION(erf)
-SLIPWAY_EMBEDDED_FUNCTION(erfc)
-SLIPWAY_EMBEDDED_FUNCTION(tgamma)
-SLIPWAY_EMBEDDED_FUNCTION(lgamma)
-#undef SLIPWAY_EMBEDDED_FUNCTION
 #undef SLIPWAY_EMBEDDED_BINARY
 #undef SLIPWAY_EMBEDDED_UNARY
-
-// a * b + c, rounded once.
-template <OperandLike A, OperandLike B, OperandLike C>
-requires((Expression<A> || Expression<B> ||
-          Expression<C>)&&(RunTimeTyped<A> || RunTimeTyped<B> || RunTimeTyped<C> ||
-                           internal::FunctionType<A, B, C>() != DType::kVoid)) auto fma(const A& a, const B& b,
-                                                                                        const C& c) {
-  return internal::Operate<internal::FunctionType<A, B, C>()>(
-      "fma", {internal::ToOperand(a), internal::ToOperand(b), internal::ToOperand(c)});
-}
 
 // `a` where the condition holds, else `b`; both are computed.
 template <Condition C, OperandLike A, OperandLike B>
@@ -149,6 +89,55 @@ Expr<T> Cast(const X& x) {
 template <OperandLike X>
 AnyExpr Cast(DType dtype, const X& x) {
   return AnyExpr::FromTrace(internal::CastTo(dtype, internal::ToOperand(x)));
+}
+
+// A rounding mode of IEEE 754: to nearest even, towards zero, plus infinity, minus infinity.
+enum class Rounding { kNearest, kToZero, kUp, kDown };
+
+namespace internal {
+constexpr const char* CastKind(Rounding rounding) {
+  constexpr const char* kKinds[] = {"rn", "rz", "ru", "rd"};
+  return kKinds[static_cast<int>(rounding)];
+}
+// Whether the bits of an X can be a T's: no bool, and of one size. Numbers of the host program have the bits that fit.
+template <class T, class X>
+constexpr bool HasBitsOf() {
+  if constexpr (RunTimeTyped<X> || std::is_arithmetic_v<X>) return !std::is_same_v<T, bool>;
+  constexpr DType from = OperandTraits<X>::kType.type;
+  return SizeOf(from) == SizeOf(kDTypeOf<T>) && from != DType::kBool && !std::is_same_v<T, bool>;
+}
+}  // namespace internal
+
+// The value as another type, rounded as is said: also from floats to integers, where Cast rounds towards zero, and from
+// integers to floats, where it rounds to nearest.
+template <Element T, OperandLike X>
+requires(!std::is_same_v<T, bool>) Expr<T> RoundCast(const X& x, Rounding rounding) {
+  return Expr<T>::FromTrace(internal::CastTo(kDTypeOf<T>, internal::ToOperand(x), internal::CastKind(rounding)));
+}
+template <OperandLike X>
+AnyExpr RoundCast(DType dtype, const X& x, Rounding rounding) {
+  return AnyExpr::FromTrace(internal::CastTo(dtype, internal::ToOperand(x), internal::CastKind(rounding)));
+}
+
+// The value as another type, and the type's nearest finite value where it is outside of its range; NaN is 0 in
+// integers.
+template <Element T, OperandLike X>
+requires(!std::is_same_v<T, bool>) Expr<T> SaturateCast(const X& x) {
+  return Expr<T>::FromTrace(internal::CastTo(kDTypeOf<T>, internal::ToOperand(x), "sat"));
+}
+template <OperandLike X>
+AnyExpr SaturateCast(DType dtype, const X& x) {
+  return AnyExpr::FromTrace(internal::CastTo(dtype, internal::ToOperand(x), "sat"));
+}
+
+// The same bits as another type of the same size.
+template <Element T, OperandLike X>
+requires(internal::HasBitsOf<T, X>()) Expr<T> BitCast(const X& x) {
+  return Expr<T>::FromTrace(internal::CastTo(kDTypeOf<T>, internal::ToOperand(x), "bits"));
+}
+template <OperandLike X>
+AnyExpr BitCast(DType dtype, const X& x) {
+  return AnyExpr::FromTrace(internal::CastTo(dtype, internal::ToOperand(x), "bits"));
 }
 
 // Compound assignment to variables and elements: `sum += x[i]` is `sum = sum + x[i]`.

@@ -74,7 +74,7 @@ struct Indices {
 // Each appends to the kernel that its operands belong to, or else to the one being traced. After an error they do
 // nothing and return an empty TraceRef. Outside of any kernel they do nothing and say so once, on stderr.
 TraceRef Apply(const char* op, Operands operands, DType type);  // By the operator's name in jit/ops.h; kVoid: any type.
-TraceRef CastTo(DType type, const Operand& value);
+TraceRef CastTo(DType type, const Operand& value, const char* kind = "");  // "", "rz", "sat", "bits": as in jit/ops.h.
 TraceRef NewVariable(DType type, const Operand& value);
 TraceRef ReadVariable(TraceRef variable);
 void WriteVariable(TraceRef variable, const Operand& value);
