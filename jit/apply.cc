@@ -177,22 +177,24 @@ ValueId Builder::Apply(Op op, absl::Span<const ValueId> operands) {
 
   ValueId of_operation[kMaxArity];
   size_t count = 0;
-  bool refused = false;
-  std::string hint = row.hint == nullptr ? "" : absl::StrCat("; ", row.hint);
-  for (size_t i = 0; i < operands.size(); ++i) {
+  int not_integer = 0;  // The place, from 1, of an operand that should be an integer and is not.
+  for (int i = 0; i < row.arity; ++i) {
     const DType type = TypeOf(operands[i]);
     if (row.slots[i] == kSlotT) {
       of_operation[count++] = operands[i];
     } else if (!IsInteger(type) && type != DType::kBool) {
-      refused = true;
-      if (hint.empty()) hint = absl::StrCat("; operand ", i + 1, " is an integer; cast it to int32");
+      not_integer = i + 1;
     }
   }
   DType operation = CommonType(absl::MakeConstSpan(of_operation, count), Spelling(op));
   if (!status_.ok()) return kNone;
   if (operation == DType::kBool && !Contains(row.accepts, operation) && op != Op::kBitNot) operation = DType::kInt32;
   if (row.operands == OperandRule::kFloat && !IsFloat(operation)) operation = DType::kFloat64;
-  if (refused || !Contains(row.accepts, operation)) {
+  if (not_integer != 0 || !Contains(row.accepts, operation)) {
+    std::string hint = row.hint == nullptr ? "" : absl::StrCat("; ", row.hint);
+    if (hint.empty() && not_integer != 0) {
+      hint = absl::StrCat("; operand ", not_integer, " is an integer; cast it to int32");
+    }
     Fail(absl::InvalidArgumentError(absl::StrCat(Spelling(op), " does not take ", DescribeValues(operands), hint)));
     return kNone;
   }

@@ -69,7 +69,8 @@ StructuralHash Hash(const Kernel& kernel) {
   // Values are numbered in textual order, so that instructions that no block holds do not count.
   std::vector<uint32_t> number(kernel.insts.size(), kNone);
   uint32_t next = 0;
-  constexpr uint64_t kEnter = 0xfe, kLeave = 0xff;  // No Op has these numbers.
+  constexpr uint64_t kEnter = 0xfe, kLeave = 0xff;
+  static_assert(kNumOps <= 0xfe, "no Op may have the numbers of kEnter and kLeave");
   Walk(
       kernel, [&](ValueId, int which) { words.Add(kEnter | static_cast<uint64_t>(which) << 8); },
       [&](ValueId id) {

@@ -102,8 +102,8 @@ class KernelLowering {
         values_[id] = threads_.Special(static_cast<ir::SpecialRegister>(inst.imm));
         break;
       case Op::kCast:
-        values_[id] = ops_.Cast(value(0), kernel_.insts[operands[0]].type, inst.type,
-                                static_cast<ir::CastKind>(inst.imm));
+        values_[id] =
+            ops_.Cast(value(0), kernel_.insts[operands[0]].type, inst.type, static_cast<ir::CastKind>(inst.imm));
         if (values_[id] == nullptr) return Unsupported(inst, kernel_.insts[operands[0]].type);
         break;
       case Op::kComplex:
@@ -203,7 +203,7 @@ class KernelLowering {
       values.push_back(values_[operand]);
       types.push_back(kernel_.insts[operand].type);
     }
-    const DType type = ir::OperationType(inst.op, absl::MakeConstSpan(types.data(), types.size()));
+    const DType type = ir::OperationType(inst.op, inst.type, absl::MakeConstSpan(types.data(), types.size()));
     values_[id] = ops_.Apply(inst.op, type, absl::MakeConstSpan(values.data(), values.size()));
     return values_[id] == nullptr ? Unsupported(inst, type) : absl::OkStatus();
   }

@@ -119,6 +119,9 @@ Value* OperatorLowering::Apply(Op op, DType type, absl::Span<Value* const> opera
           llvm::Intrinsic::lookupIntrinsicID(absl::StrCat(how.name, type == DType::kFloat64 ? ".d" : ".f")), {},
           llvm::ArrayRef<Value*>(operands.data(), operands.size()));
     case LowerBy::kPtx:
+      if (op == Op::kFastTanh && target_.ptx_isa < 70) {  // PTX ISA 7.0 brought tanh.approx.
+        return Library(ir::SemanticsOf(op), "tanh", operands);
+      }
       return PtxInstruction(b_, how.name, operands[0]->getType(), {operands.data(), operands.size()});
     case LowerBy::kInteger: {
       Value* result = LowerIntegerFunction(b_, how.name, IsSignedInteger(type), operands);

@@ -115,6 +115,9 @@ enum class Op : uint8_t {
   SLIPWAY_IR_OPERATORS(SLIPWAY_IR_ENUMERATOR) SLIPWAY_IR_STRUCTURE(SLIPWAY_IR_ENUMERATOR)
 #undef SLIPWAY_IR_ENUMERATOR
 };
+#define SLIPWAY_IR_COUNT(enumerator, name) +1
+inline constexpr int kNumOps = 0 SLIPWAY_IR_OPERATORS(SLIPWAY_IR_COUNT) SLIPWAY_IR_STRUCTURE(SLIPWAY_IR_COUNT);
+#undef SLIPWAY_IR_COUNT
 inline constexpr Op kFirstStructuralOp = Op::kConst;
 inline constexpr int kNumOperators = static_cast<int>(kFirstStructuralOp);
 constexpr bool IsOperator(Op op) { return op < kFirstStructuralOp; }

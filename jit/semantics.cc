@@ -46,7 +46,8 @@ constexpr Semantics Expanded(Op op, int arity, OperandRule operands, TypeSet acc
                              const char* slots = "TTTT", const char* hint = nullptr) {
   return {op, arity, operands, result, accepts, nullptr, kNo, kNo, kNo, kNo, hint, slots};
 }
-constexpr const char* kFastHint = "the fast functions are float32's: cast to float32, or call the function without fast_";
+constexpr const char* kFastHint =
+    "the fast functions are float32's: cast to float32, or call the function without fast_";
 constexpr Semantics Fast(Op op, int arity, const char* instruction) {
   return {op, arity, kFloat, kSame, kFastTypes, nullptr, kNo, kNo, {LowerBy::kPtx, instruction}, kNo, kFastHint};
 }
@@ -306,8 +307,10 @@ bool IsExpanded(const Semantics& row) {
   return none(row.signed_integer) && none(row.unsigned_integer) && none(row.floating) && none(row.boolean);
 }
 
-DType OperationType(Op op, absl::Span<const DType> operands) {
-  const char* const slots = SemanticsOf(op).slots;
+DType OperationType(Op op, DType result, absl::Span<const DType> operands) {
+  const Semantics& row = SemanticsOf(op);
+  if (row.result == ResultRule::kOperation) return result;
+  const char* const slots = row.slots;
   for (size_t i = 0; i < operands.size() && i < kMaxArity; ++i) {
     if (slots[i] == kSlotT) return operands[i];
   }

@@ -120,8 +120,8 @@ bool IsExpanded(const Semantics& row);
 // The column of the row that holds for an operation type.
 const Lowering& LoweringOf(Op op, DType operation_type);
 
-// The type of the operation, from the types of an instruction's operands.
-DType OperationType(Op op, absl::Span<const DType> operands);
+// The type of the operation, from an instruction's result type and the types of its operands.
+DType OperationType(Op op, DType result, absl::Span<const DType> operands);
 
 // How an operator is named in messages: "'+'", "unary '-'", "'sqrt'".
 std::string Spelling(Op op);

@@ -125,7 +125,7 @@ class Verifier {
     if (inst.num_operands != row.arity) return Fail(id, absl::StrCat("it takes ", row.arity, " operands"));
     std::vector<DType> types;
     for (size_t i = 0; i < inst.num_operands; ++i) types.push_back(Type(inst, i));
-    const DType operation = OperationType(inst.op, types);
+    const DType operation = OperationType(inst.op, inst.type, types);
     const LowerBy by = LoweringOf(inst.op, operation).by;
     if (!Contains(row.accepts, operation) || by == LowerBy::kNone) {
       return Fail(id, absl::StrCat("it is not defined on ", std::string(Name(operation))));

@@ -1,5 +1,6 @@
 #include "tests/jit/op_kernels.h"
 
+#include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -39,6 +40,42 @@ std::string CaseName(const OpCase& c) {
 }
 
 bool IsFast(const OpCase& c) { return std::string(ir::Name(c.op)).find("fast_") == 0; }
+
+bool IsLibraryFunction(const OpCase& c) { return ir::LoweringOf(c.op, c.type).by == ir::LowerBy::kLibrary; }
+
+namespace {
+
+// Cases with the same key together, some at a time.
+template <class Case, class Key>
+std::vector<std::vector<Case>> Grouped(const std::vector<Case>& cases, Key key) {
+  constexpr size_t kGroup = 16;
+  std::vector<std::vector<Case>> groups;
+  std::map<std::string, size_t> open;
+  for (const Case& c : cases) {
+    const auto [at, added] = open.try_emplace(key(c), groups.size());
+    if (added || groups[at->second].size() >= kGroup) {
+      at->second = groups.size();
+      groups.emplace_back();
+    }
+    groups[at->second].push_back(c);
+  }
+  return groups;
+}
+
+}  // namespace
+
+std::vector<std::vector<OpCase>> Groups(const std::vector<OpCase>& cases) {
+  return Grouped(cases, [](const OpCase& c) {
+    const ir::Semantics& row = ir::SemanticsOf(c.op);
+    // The orders of Bessel functions and the selectors of a permutation are integers of their own kind.
+    const char* kind = c.op == Op::kJn || c.op == Op::kYn ? "order" : c.op == Op::kBytePermute ? "selector" : "";
+    return absl::StrCat(AsAbsl(Name(c.type)), " ", std::string(row.slots, row.arity), " ", kind);
+  });
+}
+
+std::vector<std::vector<CastCase>> Groups(const std::vector<CastCase>& cases) {
+  return Grouped(cases, [](const CastCase& c) { return std::string(Name(c.from)); });
+}
 
 std::vector<DType> OperandTypes(const OpCase& c) {
   const ir::Semantics& row = ir::SemanticsOf(c.op);

@@ -24,6 +24,8 @@ std::string CaseName(const OpCase& c);
 // Whether it is one of the fast functions, which approximate.
 bool IsFast(const OpCase& c);
 
+bool IsLibraryFunction(const OpCase& c);
+
 // The types of the operands of a case, by the slots of its row.
 std::vector<DType> OperandTypes(const OpCase& c);
 
@@ -38,6 +40,9 @@ absl::StatusOr<ir::Kernel> OpKernel(const OpCase& c);
 // costs more than running does, and one kernel of ten operators less than ten kernels.
 absl::StatusOr<ir::Kernel> OpsKernel(const std::vector<OpCase>& cases);
 
+// Operators whose operands are of the same types and take the same values, some at a time: for OpsKernel.
+std::vector<std::vector<OpCase>> Groups(const std::vector<OpCase>& cases);
+
 // outN[i * n + k] = op with operand `position` the k-th of n `constants` and the others a[i], b[i], ...; i runs over
 // the first input's extent. Parameters as in OpsKernel, without the operand at `position`.
 absl::StatusOr<ir::Kernel> ConstantsKernel(const std::vector<OpCase>& cases, int position,
@@ -48,7 +53,8 @@ struct CastCase {
   DType from, to;
   ir::CastKind kind;
 };
-std::vector<CastCase> AllCastCases();  // Every one that there is.
+std::vector<CastCase> AllCastCases();                                           // Every one that there is.
+std::vector<std::vector<CastCase>> Groups(const std::vector<CastCase>& cases);  // Of one source type, some at a time.
 // "cast_i32_f32_rz".
 std::string CaseName(const CastCase& c);
 // out0[i], out1[i], ... = in[i] cast; all from one type.

@@ -2,8 +2,6 @@
 // own.
 #include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <map>
 #include <random>
 #include <string>
 #include <vector>
@@ -13,80 +11,14 @@
 #include "jit/builder.h"
 #include "jit/compile.h"
 #include "jit/fold.h"
-#include "slipway/array.h"
-#include "slipway/device.h"
-#include "slipway/kernel.h"
-#include "slipway/stream.h"
 #include "tests/jit/op_kernels.h"
 #include "tests/jit/reference.h"
+#include "tests/jit/run_on_cpu.h"
 
 namespace slipway {
 namespace {
 
 using ir::Op;
-
-struct Column {
-  DType dtype;
-  std::vector<uint64_t> bits;
-};
-
-// Elements as they lie in memory, and back.
-std::string Pack(const Column& column) {
-  const size_t size = SizeOf(column.dtype);
-  std::string bytes(column.bits.size() * size, '\0');
-  for (size_t i = 0; i < column.bits.size(); ++i) std::memcpy(&bytes[i * size], &column.bits[i], size);
-  return bytes;
-}
-std::vector<uint64_t> Unpack(DType dtype, const std::string& bytes) {
-  const size_t size = SizeOf(dtype);
-  std::vector<uint64_t> values(bytes.size() / size);
-  for (size_t i = 0; i < values.size(); ++i) std::memcpy(&values[i], &bytes[i * size], size);
-  return values;
-}
-
-// Runs a kernel whose first parameters are its outputs, of `count` elements, and the others `inputs`. The results are
-// those of each output.
-using Results = std::vector<std::vector<uint64_t>>;
-absl::StatusOr<Results> RunOnCpu(const absl::StatusOr<ir::Kernel>& kernel, const std::vector<Column>& inputs,
-                                 int64_t count, MathLibrary library = MathLibrary::kAuto) {
-  if (!kernel.ok()) return kernel.status();
-  static const absl::StatusOr<Device> device = Device::Open("cpu");
-  if (!device.ok()) return device.status();
-  absl::StatusOr<Target> target = TargetFor(*device);
-  if (!target.ok()) return target.status();
-  absl::StatusOr<CompiledKernel> compiled = Compile(*kernel, *target, {.math = library, .keep_llvm = false});
-  if (!compiled.ok()) return compiled.status();
-  absl::StatusOr<Kernel> loaded = Kernel::Load(*device, *compiled);
-  if (!loaded.ok()) {
-    return absl::Status(loaded.status().code(),
-                        std::string(loaded.status().message()) + "\n" + compiled->inspection->ptx);
-  }
-  std::vector<AnyArray> arrays;
-  const size_t outputs = kernel->params.size() - inputs.size();
-  for (size_t k = 0; k < outputs; ++k) {
-    absl::StatusOr<AnyArray> out = AnyArray::Zeros(*device, kernel->params[k].dtype, {count});
-    if (!out.ok()) return out.status();
-    arrays.push_back(*out);
-  }
-  for (const Column& input : inputs) {
-    absl::StatusOr<AnyArray> array =
-        AnyArray::From(*device, input.dtype, {static_cast<int64_t>(input.bits.size())}, Pack(input).data());
-    if (!array.ok()) return array.status();
-    arrays.push_back(*array);
-  }
-  absl::StatusOr<Stream> stream = device->CreateStream();
-  if (!stream.ok()) return stream.status();
-  std::vector<Arg> args(arrays.begin(), arrays.end());
-  const int64_t size = inputs.empty() ? count : static_cast<int64_t>(inputs[0].bits.size());
-  if (absl::Status status = loaded->Launch(*stream, ForSize(size), args); !status.ok()) return status;
-  Results results;
-  for (size_t k = 0; k < outputs; ++k) {
-    std::string bytes(arrays[k].bytes(), '\0');
-    if (absl::Status status = arrays[k].CopyTo(bytes.data(), *stream); !status.ok()) return status;
-    results.push_back(Unpack(kernel->params[k].dtype, bytes));
-  }
-  return results;
-}
 
 // Floats of all magnitudes, and in [-2, 2], where most of the functions of one operand are at their most curved.
 std::vector<uint64_t> RandomFloats(DType dtype, int count) {
@@ -228,26 +160,6 @@ class Comparison {
   int wrong_ = 0, compared_ = 0;
 };
 
-// Operators whose operands are of the same types and take the same values, some at a time.
-std::vector<std::vector<OpCase>> Groups(const std::vector<OpCase>& cases) {
-  constexpr size_t kGroup = 16;
-  std::vector<std::vector<OpCase>> groups;
-  std::map<std::string, size_t> open;  // By what the operands are.
-  for (const OpCase& c : cases) {
-    const ir::Semantics& row = ir::SemanticsOf(c.op);
-    std::string key(row.slots, row.arity);
-    if (c.op == Op::kJn || c.op == Op::kYn) key += "order";
-    if (c.op == Op::kBytePermute) key += "selector";
-    const auto [at, added] = open.try_emplace(key, groups.size());
-    if (added || groups[at->second].size() >= kGroup) {
-      at->second = groups.size();
-      groups.emplace_back();
-    }
-    groups[at->second].push_back(c);
-  }
-  return groups;
-}
-
 // Runs operators over all combinations and compares.
 void CheckRunTime(const std::vector<OpCase>& cases, MathLibrary library) {
   const std::vector<Column> columns = Combinations(cases[0]);
@@ -320,7 +232,6 @@ void CheckFolded(const OpCase& c) {
   }
 }
 
-bool IsLibraryFunction(const OpCase& c) { return ir::LoweringOf(c.op, c.type).by == ir::LowerBy::kLibrary; }
 bool IsApproximate(const OpCase& c) { return IsLibraryFunction(c) || IsFast(c); }
 
 // What Slipway takes from libclc; the rest is refused by name.
@@ -405,9 +316,7 @@ TEST_P(Values, OfCasts) {
   for (const CastCase& c : AllCastCases()) {
     if (c.from == from) cases.push_back(c);
   }
-  constexpr size_t kGroup = 16;
-  for (size_t first = 0; first < cases.size(); first += kGroup) {
-    const std::vector<CastCase> group(cases.begin() + first, cases.begin() + std::min(first + kGroup, cases.size()));
+  for (const std::vector<CastCase>& group : Groups(cases)) {
     absl::StatusOr<Results> results =
         RunOnCpu(CastsKernel(group), {{from, values}}, static_cast<int64_t>(values.size()));
     ASSERT_TRUE(results.ok()) << results.status();
