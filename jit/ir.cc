@@ -14,6 +14,12 @@ const char* Name(Op op) {
   return "unknown";
 }
 
+const char* Suffix(CastKind kind) {
+  constexpr const char* kSuffixes[kNumCastKinds] = {"", "rn", "rz", "ru", "rd", "sat", "bits"};
+  const int index = static_cast<int>(kind);
+  return index < kNumCastKinds ? kSuffixes[index] : "unknown";
+}
+
 namespace {
 
 struct RegisterRow {

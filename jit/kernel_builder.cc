@@ -92,11 +92,18 @@ AnyExpr KernelBuilder::Literal(bool value) {
   const Entered entered(*this);
   return AnyExpr(value);
 }
-AnyExpr KernelBuilder::CastOperand(DType dtype, const Operand& value) {
+AnyExpr KernelBuilder::CastOperand(DType dtype, const Operand& value, const char* kind) {
   const Entered entered(*this);
-  return AnyExpr::FromTrace(internal::CastTo(dtype, value));
+  return AnyExpr::FromTrace(internal::CastTo(dtype, value, kind));
 }
 AnyExpr KernelBuilder::Cast(DType dtype, const AnyExpr& value) { return CastOperand(dtype, value.Get()); }
+AnyExpr KernelBuilder::RoundCast(DType dtype, const AnyExpr& value, Rounding rounding) {
+  return CastOperand(dtype, value.Get(), internal::CastKind(rounding));
+}
+AnyExpr KernelBuilder::SaturateCast(DType dtype, const AnyExpr& value) {
+  return CastOperand(dtype, value.Get(), "sat");
+}
+AnyExpr KernelBuilder::BitCast(DType dtype, const AnyExpr& value) { return CastOperand(dtype, value.Get(), "bits"); }
 
 AnyExpr KernelBuilder::Apply(const std::string& op, absl::Span<const AnyExpr> operands) {
   const Entered entered(*this);

@@ -72,6 +72,9 @@ class KernelBuilder {
   AnyExpr Literal(double value);
   AnyExpr Literal(bool value);
   AnyExpr Cast(DType dtype, const AnyExpr& value);
+  AnyExpr RoundCast(DType dtype, const AnyExpr& value, Rounding rounding);  // As those of embedded/operators.h.
+  AnyExpr SaturateCast(DType dtype, const AnyExpr& value);
+  AnyExpr BitCast(DType dtype, const AnyExpr& value);
   template <class T>
   requires std::is_arithmetic_v<T> AnyExpr Cast(DType dtype, T value) {
     return CastOperand(dtype, internal::Operand(value));
@@ -185,7 +188,7 @@ class KernelBuilder {
     void* outer_;
   };
 
-  AnyExpr CastOperand(DType dtype, const internal::Operand& value);
+  AnyExpr CastOperand(DType dtype, const internal::Operand& value, const char* kind = "");
   const internal::TracedKernel& Finish();
 
   std::unique_ptr<internal::TraceScope::State> state_;

@@ -50,6 +50,21 @@ TEST_F(Building, GatherScale) {
   }
 }
 
+TEST_F(Building, CastsOfEveryKind) {
+  KernelBuilder b("casts");
+  AnyArrayVar out = b.Array("out", DType::kInt32, 1);
+  AnyExpr x = b.Scalar("x", DType::kFloat32);
+  out[0] = b.Cast(DType::kInt32, x);
+  out[1] = b.RoundCast(DType::kInt32, x, Rounding::kUp);
+  out[2] = b.SaturateCast(DType::kInt8, x);
+  out[3] = b.BitCast(DType::kInt32, x);
+  out[4] = b.Apply("popc", {b.BitCast(DType::kUInt32, x)});
+  Kernel kernel = b.Build(device).value();
+  auto result = Make(std::vector<int32_t>(5));
+  ASSERT_EQ(kernel.Launch(stream, ForSize(1), {result, 300.5f}), absl::OkStatus());
+  EXPECT_EQ(Read(result), (std::vector<int32_t>{300, 301, 127, 0x43964000, 8}));
+}
+
 // Arrays that are only read take views of const elements; the index width can be chosen.
 TEST_F(Building, SignatureOfWhatIsRead) {
   KernelBuilder b("k");
