@@ -45,7 +45,7 @@ struct CompiledAddress {
 struct CompiledModule {
   int32_t isa = 0;                 // .version * 10
   int32_t sm = 0;                  // .target, such as 90
-  std::vector<CpuKernel> kernels;  // But for `run`: the object's function KernelSymbol(i).
+  std::vector<CpuKernel> kernels;  // But for what linking adds: `run`, KernelSymbol(i), and the buffer.
   uint64_t variable_bytes = 0;     // What the variables take together.
   std::vector<CompiledVariable> variables;
   std::vector<CompiledBytes> initial;

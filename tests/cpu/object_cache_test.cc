@@ -235,7 +235,7 @@ TEST(ObjectCache, EverythingThatMattersIsPartOfTheKey) {
   EXPECT_EQ(cache.counts().entries, 2U);
   // Checked code is other code, and where call stacks are noted a launch copies more.
   const auto buffer_bytes = [&](bool checked, bool stacks) {
-    return LoadText(text, {.cache = &cache, .check_memory = checked, .note_call_stacks = stacks})
+    return LoadText(text, {.check_memory = checked, .note_call_stacks = stacks, .cache = &cache})
         ->kernels()[0]
         .buffer_bytes;
   };
