@@ -33,11 +33,6 @@ constexpr RegisterRow kRegisters[] = {
 };
 
 }  // namespace
-const char* Suffix(CastKind kind) {
-  constexpr const char* kSuffixes[kNumCastKinds] = {"", "rn", "rz", "ru", "rd", "sat", "bits"};
-  const int index = static_cast<int>(kind);
-  return index < kNumCastKinds ? kSuffixes[index] : "unknown";
-}
 
 const char* Name(SpecialRegister reg) {
   const int index = static_cast<int>(reg);
