@@ -395,7 +395,7 @@ TEST_F(CheckMemory, ABroadcastElementInAKernelForContiguousData) {
   EXPECT_THAT(ReadWords(out, 1000), Each(5U));
   EXPECT_THAT(Told(CUDA_ERROR_ILLEGAL_ADDRESS, copy, shape, one, out, uint64_t{4}),
               AllOf(HasSubstr("invalid global read of size 4"), HasSubstr(", at the end of a 4-byte allocation\n"),
-                    HasSubstr("thread (1,0,0)"), Not(HasSubstr("thread (0,0,0)"))));
+                    HasSubstr("thread (1,0,0)"), Not(HasSubstr("block (0,0,0), thread (0,0,0)"))));
 }
 
 TEST_F(CheckMemory, LaunchesOfGraphs) {

@@ -196,7 +196,8 @@ class KernelRegions {
     region.written.resize(kernel_.variables.size());
     std::vector<bool> used(kernel_.variables.size());
     std::set<size_t> leads_to;
-    region.may_end = region.part.start >= kernel_.body.size();
+    // Of checked code at any access.
+    region.may_end = module_.checked || region.part.start >= kernel_.body.size();
     if (w != 0) {
       for (int r : EffectsOf(kernel_.body[points_[w - 1]]).writes) region.written[r] = true;
     }
