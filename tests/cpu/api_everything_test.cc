@@ -2,7 +2,9 @@
 // ThreadSanitizer above all; what was computed is checked, too.
 #include <atomic>
 #include <cstring>
+#include <mutex>
 #include <random>
+#include <shared_mutex>
 #include <thread>
 #include <vector>
 
@@ -51,6 +53,7 @@ class ApiEverything : public ApiTest {
   CUstream streams_[3] = {};
   CUevent events_[3] = {};
   std::atomic<uint32_t> shared_launches_{0};
+  std::shared_mutex capturing_;  // Who waits for a context ends the captures of its streams.
 
   friend class Worker;
 };
@@ -127,7 +130,11 @@ class Worker {
     }
   }
   void Graphs() {
-    CUgraph graph = test_.Capture(stream_, words_);
+    CUgraph graph = nullptr;
+    {
+      std::shared_lock<std::shared_mutex> capturing(test_.capturing_);
+      graph = test_.Capture(stream_, words_);
+    }
     CUgraphExec exec = nullptr;
     ASSERT_CUDA(Api().GraphInstantiateWithFlags(&exec, graph, 0));
     for (uint32_t i = Below(3); i > 0; --i, added_ += 3) ASSERT_CUDA(Api().GraphLaunch(exec, stream_));
@@ -221,7 +228,14 @@ class Worker {
     ASSERT_EQ(word, 6u);
     ASSERT_CUDA(Api().MemFree(to));
   }
-  void Wait() { ASSERT_CUDA(Below(4) == 0 ? Api().CtxSynchronize() : Api().StreamSynchronize(stream_)); }
+  void Wait() {
+    if (Below(4) == 0) {
+      std::unique_lock<std::shared_mutex> nobody_captures(test_.capturing_);
+      ASSERT_CUDA(Api().CtxSynchronize());
+    } else {
+      ASSERT_CUDA(Api().StreamSynchronize(stream_));
+    }
+  }
 
   ApiEverything& test_;
   std::mt19937 random_;
