@@ -57,7 +57,7 @@ void HostFunctions() {
 void Embedded() {
   sizeof(ArrayVar<float, 9>);  // says: Slipway arrays have 0 to 8 dimensions
   sizeof(Var<const float>);    // says: a Var is a variable; for a value that stays use Expr, or auto
-  // says: a kernel's function takes ArrayVar<T, N> and Var<T> (or Expr<T>) parameters
+  // says: a kernel's function takes ArrayVar<T, N>, Var<T> (or Expr<T>) and StructVar<S> parameters
   MakeKernel("k", [](float) {});
   // says: no argument tells its device: give Bind one first
   static_cast<void>(MakeKernel("k", [](Var<float>) {}).Bind(ForSize(1), 1.0f));
