@@ -16,6 +16,7 @@
 #include "slipway/embedded.h"
 #include "slipway/stream.h"
 #include "tests/comma_locale.h"
+#include "tests/embedded/run_fixture.h"
 
 namespace slipway {
 namespace {
@@ -23,18 +24,8 @@ namespace {
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
-class FieldCases : public testing::Test {
+class FieldCases : public RunFixture {
  protected:
-  template <class T>
-  Array<T, 1> Make(const std::vector<T>& values) {
-    return Array<T, 1>::From(device, values).value();
-  }
-  template <class T>
-  std::vector<T> Read(const Array<T, 1>& array) {
-    EXPECT_EQ(stream.Synchronize(), absl::OkStatus());
-    return AnyArray(array).template ToVector<T>().value();
-  }
-
   // f over two arrays, element by element, as run-time values; and again with both as constants, which must give the
   // same bits.
   template <class R, class T, class F>

@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "slipway/slipway.h"
+#include "tests/embedded/run_fixture.h"
 
 namespace slipway {
 namespace {
@@ -81,19 +82,8 @@ static_assert(HasBits<float, Expr<int32_t>> && HasBits<float, AnyExpr> && HasBit
 static_assert(!HasBits<float, Expr<double>> && !HasBits<uint8_t, Expr<bool>> && !HasBits<bool, Expr<uint8_t>>);
 static_assert(Saturates<int8_t, Expr<float>> && !Saturates<bool, Expr<float>>);
 
-class FunctionsTest : public testing::Test {
+class FunctionsTest : public RunFixture {
  protected:
-  template <class T>
-  Array<T, 1> Make(const std::vector<T>& values) {
-    return Array<T, 1>::From(device, values).value();
-  }
-  template <class T>
-  std::vector<T> Read(const Array<T, 1>& array) {
-    EXPECT_TRUE(stream.Synchronize().ok());
-    return AnyArray(array).template ToVector<T>().value();
-  }
-  Device device = Device::Open("cpu").value();
-  Stream stream = device.CreateStream().value();
   const LaunchConfig once = {.grid = {1}, .block = {1}};
 };
 
