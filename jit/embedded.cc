@@ -1,5 +1,4 @@
 // Tracing of embedded kernels: every operation of Var, ArrayVar, If, For, ... ends here and goes on to an ir::Builder.
-#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -141,9 +140,7 @@ TraceScope::TraceScope(std::string name, Signature params, const std::vector<std
   for (size_t i = 0; i < params.size(); ++i) {
     ParamSpec& param = params[i];
     param.name = i < given.size() ? given[i] : absl::StrCat("arg", i);
-    if (std::count(given.begin(), given.end(), param.name) > 1) {
-      state_->Fail("two parameters are called '", param.name, "'; give each its own name");
-    }
+    state_->CheckParamName(param.name);
     if (param.kind == ParamKind::kArray) {
       state_->builder.AddArray(std::move(param));
     } else if (param.kind == ParamKind::kStruct) {
@@ -332,30 +329,38 @@ TraceRef GridStrideStep() {
   const ir::ValueId threads = builder.Cast(DType::kInt64, builder.Special(ir::SpecialRegister::kBlockDimX));
   return trace->Ref(builder.Apply(ir::Op::kMul, {blocks, threads}));
 }
+namespace {
+std::optional<ir::SpecialRegister> RegisterByName(std::string_view name) {
+  for (int i = 0; i < ir::kNumSpecialRegisters; ++i) {
+    const auto reg = static_cast<ir::SpecialRegister>(i);
+    if (name == ir::Name(reg)) return reg;
+  }
+  return std::nullopt;
+}
+}  // namespace
+
 TraceRef SpecialValue(const char* name, int dimension) {
   TraceScope::State* trace = CurrentTrace();
   if (trace == nullptr) return {};
   trace->asks_for_place = true;
   if (dimension != 0) trace->asks_beside_x = true;
-  const std::string wanted = absl::StrCat(name, ".", dimension == 0 ? "x" : dimension == 1 ? "y" : "z");
-  for (int i = 0; i < ir::kNumSpecialRegisters && dimension >= 0 && dimension <= 2; ++i) {
-    const auto reg = static_cast<ir::SpecialRegister>(i);
-    if (wanted == ir::Name(reg)) return trace->Ref(trace->builder.Special(reg));
+  if (dimension < 0 || dimension > 2) {
+    trace->builder.Fail(absl::OutOfRangeError(
+        absl::StrCat("kernel '", trace->name, "': a grid has dimensions 0, 1 and 2, not ", dimension)));
+    return {};
   }
-  trace->builder.Fail(absl::OutOfRangeError(
-      absl::StrCat("kernel '", trace->name, "': a grid has dimensions 0, 1 and 2, not ", dimension)));
-  return {};
+  constexpr const char* kAxes[] = {".x", ".y", ".z"};
+  const std::optional<ir::SpecialRegister> reg = RegisterByName(absl::StrCat(name, kAxes[dimension]));
+  SLIPWAY_CHECK(reg.has_value(), "embedded/control.h names a register that there is not");
+  return trace->Ref(trace->builder.Special(*reg));
 }
 
 TraceRef RegisterValue(const char* name) {
   TraceScope::State* trace = CurrentTrace();
   if (trace == nullptr) return {};
-  for (int i = 0; i < ir::kNumSpecialRegisters; ++i) {
-    const auto reg = static_cast<ir::SpecialRegister>(i);
-    if (std::string(name) == ir::Name(reg)) return trace->Ref(trace->builder.Special(reg));
-  }
-  SLIPWAY_CHECK(false, "embedded/threads.h names a register that there is not");
-  return {};
+  const std::optional<ir::SpecialRegister> reg = RegisterByName(name);
+  SLIPWAY_CHECK(reg.has_value(), "embedded/threads.h names a register that there is not");
+  return trace->Ref(trace->builder.Special(*reg));
 }
 
 TraceRef LoopBound(const Operand& bound) {

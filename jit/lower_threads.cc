@@ -235,10 +235,9 @@ Value* ThreadLowering::Warp(const Inst& inst) {
 // have come. One thread a block counts, for its block 1 and for block 0 what makes the sum 2^31.
 void ThreadLowering::GridSync() {
   has_loops_ = true;
-  const auto special = [&](ir::SpecialRegister reg) { return Special(reg); };
   const auto fence = [&] { Call(llvm::Intrinsic::nvvm_membar_gl, {}); };
   const auto any = [&](ir::SpecialRegister x, ir::SpecialRegister y, ir::SpecialRegister z) {
-    return b_.CreateOr(b_.CreateOr(special(x), special(y)), special(z));
+    return b_.CreateOr(b_.CreateOr(Special(x), Special(y)), Special(z));
   };
   using Reg = ir::SpecialRegister;
   Call(llvm::Intrinsic::nvvm_barrier_cta_sync_aligned_all, {b_.getInt32(0)});
@@ -253,7 +252,7 @@ void ThreadLowering::GridSync() {
   Value* low = b_.CreateZExt(Call(llvm::Intrinsic::nvvm_read_ptx_sreg_envreg2, {}), b_.getInt64Ty());
   Value* workspace = b_.CreateOr(b_.CreateShl(high, 32), low);
   Value* counter = b_.CreateIntToPtr(b_.CreateAdd(workspace, b_.getInt64(4)), b_.getPtrTy());
-  Value* blocks = b_.CreateMul(b_.CreateMul(special(Reg::kGridDimX), special(Reg::kGridDimY)), special(Reg::kGridDimZ));
+  Value* blocks = b_.CreateMul(b_.CreateMul(Special(Reg::kGridDimX), Special(Reg::kGridDimY)), Special(Reg::kGridDimZ));
   Value* first = b_.CreateICmpEQ(any(Reg::kBlockX, Reg::kBlockY, Reg::kBlockZ), b_.getInt32(0));
   Value* count = b_.CreateSelect(first, b_.CreateSub(b_.getInt32(0x80000000u), b_.CreateSub(blocks, b_.getInt32(1))),
                                  b_.getInt32(1));

@@ -36,6 +36,19 @@ class ApiEndless : public ApiTest {
     ApiTest::TearDown();
     SetTimeToFinishForTesting(kUsualMilliseconds);
   }
+  // On the default stream, blocks and threads along x.
+  static CUresult LaunchCooperative(CUfunction function, unsigned blocks, unsigned threads, LaunchBuffer& buffer) {
+    CUlaunchAttribute cooperative = {};
+    cooperative.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
+    cooperative.value.cooperative = 1;
+    CUlaunchConfig config = {};
+    config.gridDimX = blocks;
+    config.blockDimX = threads;
+    config.gridDimY = config.gridDimZ = config.blockDimY = config.blockDimZ = 1;
+    config.attrs = &cooperative;
+    config.numAttrs = 1;
+    return Api().LaunchKernelEx(&config, function, nullptr, buffer.extra());
+  }
   // A kernel `k` with the parameter %a (.u64), %i the index of the thread in the grid.
   CUfunction Kernel(const std::string& body) {
     const std::string text =
@@ -146,16 +159,7 @@ TEST_F(ApiEndless, OneWhoseBlocksWaitForEachOther) {
       "mov.u32 %r2, 1; st.volatile.global.u32 [%a], %r2;\n"
       "L: ld.volatile.global.u32 %r3, [%a+4]; setp.eq.u32 %p0, %r3, 0; @%p0 bra L;");
   LaunchBuffer buffer(reinterpret_cast<uint64_t>(words));
-  CUlaunchAttribute cooperative = {};
-  cooperative.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
-  cooperative.value.cooperative = 1;
-  CUlaunchConfig config = {};
-  config.gridDimX = 5;
-  config.gridDimY = config.gridDimZ = config.blockDimY = config.blockDimZ = 1;
-  config.blockDimX = 32;
-  config.attrs = &cooperative;
-  config.numAttrs = 1;
-  ASSERT_CUDA(Api().LaunchKernelEx(&config, function, nullptr, buffer.extra()));
+  ASSERT_CUDA(LaunchCooperative(function, 5, 32, buffer));
   ASSERT_EQ(Api().StreamQuery(nullptr), CUDA_ERROR_NOT_READY);
   Await(words[0]);
   EXPECT_THAT(Renew(), HasSubstr(kSaysSo));
@@ -265,16 +269,8 @@ TEST_F(ApiEndless, ABlockThatWaitsForOneThatHasFailedEnds) {
       "setp.eq.u32 %p0, %r0, 0; @%p0 bra L; mov.u64 %l1, 16; ld.global.u32 %r4, [%l1]; st.global.u32 [%a+4], %r4;\n"
       "L: ld.volatile.global.u32 %r3, [%a+4]; setp.eq.u32 %p0, %r3, 0; @%p0 bra L;");
   LaunchBuffer buffer(reinterpret_cast<uint64_t>(words));
-  CUlaunchAttribute cooperative = {};
-  cooperative.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
-  cooperative.value.cooperative = 1;
-  CUlaunchConfig config = {};
-  config.gridDimX = 2;
-  config.blockDimX = config.gridDimY = config.gridDimZ = config.blockDimY = config.blockDimZ = 1;
-  config.attrs = &cooperative;
-  config.numAttrs = 1;
   testing::internal::CaptureStderr();
-  ASSERT_CUDA(Api().LaunchKernelEx(&config, function, nullptr, buffer.extra()));
+  ASSERT_CUDA(LaunchCooperative(function, 2, 1, buffer));
   EXPECT_EQ(Api().CtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
   EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("illegal access at 0x10 in kernel k, block (1,0,0)"));
 }
