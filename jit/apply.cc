@@ -33,10 +33,10 @@ bool IsLiteralType(DType dtype) {
 ValueId Builder::Adopt(ValueId literal, DType dtype, absl::string_view context) {
   const ConstantValue constant = *AsConstant(literal);
   if (constant.type == DType::kBool || constant.type == dtype) {
-    return Constant(dtype, FoldCast(constant.type, dtype, constant.bits));
+    return Converted(literal, dtype, FoldCast(constant.type, dtype, constant.bits));
   }
   if (IsInteger(dtype) && IsInteger(constant.type)) {
-    if (LiteralFits(constant.type, constant.bits, dtype)) return Constant(dtype, constant.bits);
+    if (LiteralFits(constant.type, constant.bits, dtype)) return Converted(literal, dtype, constant.bits);
     Fail(absl::InvalidArgumentError(absl::StrFormat("%s: %s does not fit %s; use a wider type, such as a cast to %s",
                                                     context, DescribeValue(literal), Name(dtype),
                                                     WiderFor(constant.type, constant.bits))));
@@ -53,7 +53,7 @@ ValueId Builder::Adopt(ValueId literal, DType dtype, absl::string_view context) 
                                                      context, DescribeValue(literal), Name(dtype))));
       return kNone;
     }
-    return Constant(dtype, bits);
+    return Converted(literal, dtype, bits);
   }
   Fail(absl::InvalidArgumentError(
       absl::StrFormat("%s: %s cannot become %s; write a cast", context, DescribeValue(literal), Name(dtype))));
@@ -103,7 +103,7 @@ ValueId Builder::BringToCount(ValueId count) {
     const uint64_t bits = IsSignedInteger(constant->type)
                               ? static_cast<uint64_t>(SignedFromBits(constant->type, constant->bits))
                               : constant->bits;
-    return Constant(DType::kUInt32, bits > 64 ? 64 : bits);
+    return Converted(count, DType::kUInt32, bits > 64 ? 64 : bits);
   }
   if (SizeOf(TypeOf(count)) == 8) {
     const ValueId wide = Cast(DType::kUInt64, count);
@@ -117,12 +117,13 @@ ValueId Builder::Operate(Op op, DType operation, absl::Span<const ValueId> opera
   const Semantics& row = SemanticsOf(op);
   ValueId converted[kMaxArity] = {kNone, kNone, kNone, kNone};
   uint64_t bits[kMaxArity] = {0, 0, 0, 0};
-  bool constant = true;
+  bool constant = true, captured = false;
   for (size_t i = 0; i < operands.size(); ++i) {
     converted[i] = BringTo(row.slots[i], operation, operands[i], op);
     if (!status_.ok()) return kNone;
     if (const ConstantValue* value = AsConstant(converted[i])) {
       bits[i] = value->bits;
+      captured = captured || value->origin != 0;
     } else {
       constant = false;
     }
@@ -130,12 +131,13 @@ ValueId Builder::Operate(Op op, DType operation, absl::Span<const ValueId> opera
   if (IsExpanded(row)) {
     const ValueId result = Expand(*this, op, operation, converted);
     const ConstantValue* value = literal ? AsConstant(result) : nullptr;
-    return value == nullptr ? result : AddConstant(value->type, value->bits, /*literal=*/IsLiteralType(value->type));
+    if (value == nullptr) return result;
+    return AddConstant(value->type, value->bits, /*literal=*/IsLiteralType(value->type), value->origin);
   }
   const DType result = ResultTypeOf(row, operation);
   uint64_t folded = 0;
   if (constant && Fold(op, operation, absl::MakeConstSpan(bits, operands.size()), &folded)) {
-    return AddConstant(result, folded, literal && IsLiteralType(result));
+    return AddConstant(result, folded, literal && IsLiteralType(result), captured ? NewOrigin() : 0);
   }
   const Lowering& lowering = LoweringOf(op, operation);
   if (lowering.by == LowerBy::kIdentity) return converted[0];
@@ -225,13 +227,17 @@ ValueId Builder::ApplySelect(absl::Span<const ValueId> operands) {
         absl::StrFormat("'select' on %s: arithmetic on complex numbers is not available yet", Name(operation))));
     return kNone;
   }
-  // A constant condition chooses even where the arms are not constant.
-  if (const ConstantValue* condition = AsConstant(operands[0])) {
+  // A constant condition chooses even where the arms are not constant. A captured one is left to run time, unless both
+  // arms are literals, and so the result one.
+  const bool both_literal = IsLiteral(operands[1]) && IsLiteral(operands[2]);
+  const ConstantValue* condition = AsConstant(operands[0]);
+  if (condition != nullptr && (condition->origin == 0 || both_literal)) {
     const ValueId chosen = condition->bits != 0 ? operands[1] : operands[2];
-    const bool both_literal = IsLiteral(operands[1]) && IsLiteral(operands[2]);
     if (both_literal && TypeOf(chosen) == operation) return chosen;
-    if (both_literal)
-      return AddConstant(operation, FoldCast(TypeOf(chosen), operation, AsConstant(chosen)->bits), true);
+    if (both_literal) {
+      const ConstantValue constant = *AsConstant(chosen);
+      return AddConstant(operation, FoldCast(constant.type, operation, constant.bits), true, constant.origin);
+    }
     return IsLiteral(chosen) ? Adopt(chosen, operation, "'select'") : Cast(operation, chosen);
   }
   return Operate(Op::kSelect, operation, operands, false);
@@ -263,7 +269,7 @@ ValueId Builder::LiteralBits(DType dtype, ValueId value) {
                             DType::kUInt64, DType::kInt64}) {
       const ConstantValue constant = *AsConstant(value);
       if (SizeOf(candidate) == size && LiteralFits(constant.type, constant.bits, candidate)) {
-        return Constant(candidate, constant.bits);
+        return Converted(value, candidate, constant.bits);
       }
     }
   }
@@ -300,7 +306,7 @@ ValueId Builder::Cast(DType dtype, ValueId value, CastKind kind) {
   if (IsComplex(from)) return value;
   kind = Simplest(from, dtype, kind);
   if (const ConstantValue* constant = AsConstant(value)) {
-    return Constant(dtype, FoldCast(constant->type, dtype, constant->bits, kind));
+    return Converted(value, dtype, FoldCast(constant->type, dtype, constant->bits, kind));
   }
   return Emit(Op::kCast, dtype, {value}, static_cast<uint64_t>(kind));
 }

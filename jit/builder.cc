@@ -1,11 +1,13 @@
 #include "jit/builder.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "jit/fold.h"
 #include "jit/semantics.h"
+#include "slipway/kernel.h"
 
 namespace slipway::ir {
 namespace {
@@ -93,14 +95,14 @@ const Builder::ConstantValue* Builder::AsConstant(ValueId value) const {
   return index < constants_.size() ? &constants_[index] : nullptr;
 }
 
-ValueId Builder::AddConstant(DType type, uint64_t bits, bool literal) {
+ValueId Builder::AddConstant(DType type, uint64_t bits, bool literal, uint32_t origin) {
   if (!status_.ok()) return kNone;
   if (constants_.size() >= kMaxInstructions) {
     Fail(absl::ResourceExhaustedError(absl::StrCat("kernel '", kernel_.name, "' has more than ", kMaxInstructions,
                                                    " constants; split it into several kernels")));
     return kNone;
   }
-  constants_.push_back({type, literal, bits});
+  constants_.push_back({type, literal, bits, origin});
   return kConstantTag | static_cast<ValueId>(constants_.size() - 1);
 }
 
@@ -184,7 +186,52 @@ ValueId Builder::Emit(Op op, DType type, absl::Span<const ValueId> operands, uin
 ValueId Builder::Materialize(ValueId value) {
   const ConstantValue* constant = AsConstant(value);
   if (constant == nullptr) return value;
+  if (constant->origin != 0) {
+    const ValueId read = ReadCaptured(*constant);
+    if (read != kNone) return read;
+  }
   return Emit(Op::kConst, constant->type, {}, constant->bits);
+}
+
+// Captured numbers.
+
+ValueId Builder::Captured(ValueId constant, uint32_t origin) {
+  const ConstantValue* value = AsConstant(constant);
+  if (value == nullptr) return constant;
+  return AddConstant(value->type, value->bits, value->literal, origin);
+}
+
+ValueId Builder::Converted(ValueId from, DType type, uint64_t bits) {
+  const ValueId made = Constant(type, bits);
+  const uint32_t origin = AsConstant(from)->origin;
+  return made == kNone || origin == 0 ? made : Captured(made, origin);
+}
+
+// kNone where there is no room for it.
+ValueId Builder::ReadCaptured(const ConstantValue& constant) {
+  if (!status_.ok()) return kNone;
+  const CapturedSlot wanted = {constant.origin, constant.type, constant.bits, 0};
+  auto slot = std::find_if(captured_.begin(), captured_.end(), [&](const CapturedSlot& known) {
+    return known.origin == wanted.origin && known.type == wanted.type && known.bits == wanted.bits;
+  });
+  if (slot == captured_.end()) {
+    const bool first = captured_.empty();
+    const auto size = static_cast<uint32_t>(SizeOf(wanted.type));
+    const auto used = static_cast<uint32_t>(kernel_.captured.size());
+    const uint32_t offset = (used + size - 1) / size * size, end = offset + size;
+    Signature others = kernel_.params;
+    if (!first) others.pop_back();
+    const uint32_t room = kMaxParamBytes - std::min(kMaxParamBytes, (LayOut(others).size + 7) / 8 * 8);
+    if ((end + 7) / 8 * 8 > std::min(room, kMaxCapturedBytes)) return kNone;
+    if (first) AddStruct("captured", 8, 8);
+    kernel_.captured.resize(end);
+    for (uint32_t i = 0; i < size; ++i) kernel_.captured[offset + i] = static_cast<char>(wanted.bits >> 8 * i);
+    kernel_.params.back().struct_size = (end + 7) / 8 * 8;
+    captured_.push_back(wanted);
+    slot = captured_.end() - 1;
+    slot->offset = offset;
+  }
+  return Field(static_cast<ParamId>(kernel_.params.size() - 1), slot->offset, slot->type);
 }
 
 // Whether all operands may be used here. kNone stands for a value whose making failed: quiet, the error is known.
@@ -304,6 +351,7 @@ absl::StatusOr<Kernel> Builder::Finish() && {
         absl::StrCat("kernel '", kernel_.name, "': ", open_.size() - 1, " open block(s) were not ended")));
   }
   if (!status_.ok()) return status_;
+  kernel_.captured.resize((kernel_.captured.size() + 7) / 8 * 8);
   if (absl::Status verified = Verify(kernel_); !verified.ok()) return verified;
   return std::move(kernel_);
 }

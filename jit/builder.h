@@ -17,6 +17,10 @@
 // error; in comparisons it makes the result constant). An operator on literals alone gives a literal. Where a literal
 // meets nothing it is int64, float64 or bool.
 //
+// Captured numbers are constants here (they fold, are converted, and are literals where the host program's number is
+// one) whose values the code is not to hold: where an instruction uses one, it reads it from a parameter that launches
+// supply (Kernel::captured). A constant that is computed from one is one.
+//
 // Constants take no room until an instruction uses them: their ids are the Builder's own (with the top bit set), and
 // each use writes a kConst before the instruction. So a folded expression leaves nothing behind.
 //
@@ -76,6 +80,10 @@ class Builder {
   ValueId Literal(double value);
   ValueId Literal(bool value);
   ValueId Constant(DType dtype, uint64_t bits);  // Bits zero-extended from the dtype's width.
+  // The same number as one that code does not hold. `origin` names it: uses of one origin share a place. The parameters
+  // are complete when it is called. Past kMaxCapturedBytes, or what parameters may have, numbers stay constants.
+  ValueId Captured(ValueId constant, uint32_t origin);
+  uint32_t NewOrigin() { return next_origin_++; }
   ValueId Scalar(ParamId param);
   ValueId Special(SpecialRegister reg);
   // block.x * block_dim.x + thread.x in kInt32 or kInt64, without overflow in kInt64.
@@ -170,6 +178,14 @@ class Builder {
     DType type;
     bool literal;
     uint64_t bits;
+    uint32_t origin = 0;  // Of a captured number; 0 is none.
+  };
+  // A captured number in the struct of them.
+  struct CapturedSlot {
+    uint32_t origin;
+    DType type;
+    uint64_t bits;
+    uint32_t offset;
   };
   // An open block and what it belongs to.
   enum class Region : uint8_t { kBody, kThen, kElse, kFor, kWhileCondition, kWhileBody, kScope };
@@ -180,9 +196,12 @@ class Builder {
   };
 
   ValueId Emit(Op op, DType type, absl::Span<const ValueId> operands, uint64_t imm = 0, uint32_t imm2 = 0);
-  ValueId AddConstant(DType type, uint64_t bits, bool literal);
+  ValueId AddConstant(DType type, uint64_t bits, bool literal, uint32_t origin = 0);
+  // A constant made from another one, which is captured if that is.
+  ValueId Converted(ValueId from, DType type, uint64_t bits);
   const ConstantValue* AsConstant(ValueId value) const;
   ValueId Materialize(ValueId value);
+  ValueId ReadCaptured(const ConstantValue& constant);
   bool CheckOperands(absl::Span<const ValueId> operands);
   std::string DescribeValue(ValueId value) const;
   std::string DescribeValues(absl::Span<const ValueId> values) const;
@@ -216,6 +235,8 @@ class Builder {
   Location location_;
   absl::Status status_;
   std::vector<ConstantValue> constants_;
+  std::vector<CapturedSlot> captured_;
+  uint32_t next_origin_ = 1;
   std::vector<BlockId> block_of_;       // Of each instruction.
   std::vector<uint8_t> block_is_open_;  // Of each block.
   std::vector<OpenBlock> open_;
@@ -225,6 +246,8 @@ class Builder {
 // Formulas of a hundred thousand operators are fine; these stop what would exhaust the compiler behind.
 inline constexpr int kMaxDepth = 256;
 inline constexpr uint32_t kMaxInstructions = uint32_t{1} << 22;
+// Captured numbers are read from parameters, of which 4,096 bytes are sure to be there for all together.
+inline constexpr uint32_t kMaxCapturedBytes = 1024;
 
 }  // namespace slipway::ir
 

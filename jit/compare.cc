@@ -81,7 +81,7 @@ ValueId Builder::CompareWithLiteral(Op op, ValueId value, ValueId literal, bool 
     if (std::isfinite(number) && !std::isfinite(FloatFromBits(type, FloatToBits(type, number)))) {
       *done = true;
       const ValueId wide = Cast(DType::kFloat64, value);
-      const ValueId bound = Constant(DType::kFloat64, FloatToBits(DType::kFloat64, number));
+      const ValueId bound = Converted(literal, DType::kFloat64, FloatToBits(DType::kFloat64, number));
       return literal_first ? Operate(Mirrored(op), DType::kFloat64, {bound, wide}, false)
                            : Operate(op, DType::kFloat64, {wide, bound}, false);
     }

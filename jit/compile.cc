@@ -135,7 +135,10 @@ absl::StatusOr<CompiledKernel> CompileUnseen(const ir::Kernel& kernel, const Tar
                                             "; this is a bug in Slipway, please report it with the kernel's IR:\n",
                                             inspection->ir));
   }
-  return CompiledKernel{.name = kernel.name, .signature = kernel.params, .inspection = std::move(inspection)};
+  CompiledKernel compiled = {.name = kernel.name, .signature = kernel.params, .inspection = std::move(inspection)};
+  if (!kernel.captured.empty()) compiled.signature.pop_back();
+  compiled.captured = kernel.captured;
+  return compiled;
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 // Tracing of embedded kernels: every operation of Var, ArrayVar, If, For, ... ends here and goes on to an ir::Builder.
 #include <atomic>
+#include <cstring>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -17,6 +19,7 @@
 #include "driver/status_macros.h"
 #include "jit/builder.h"
 #include "jit/compile.h"
+#include "jit/compile_cache.h"
 #include "jit/fold.h"
 #include "jit/ir.h"
 #include "jit/semantics.h"
@@ -39,12 +42,12 @@ class Traced final : public TracedKernel {
   absl::StatusOr<CompiledKernel> Compile(const Device& device, bool index32) const override {
     SLIPWAY_RETURN_IF_ERROR(status_);
     SLIPWAY_ASSIGN_OR_RETURN(const Target target, TargetFor(device));
-    if (!index32) return Compiled(slipway::Compile(kernel_, target));
+    if (!index32) return Compiled(CompileOnce(kernel_, target));
     ir::Kernel narrow = kernel_;
     for (ParamSpec& param : narrow.params) {
       if (param.kind == ParamKind::kArray) param.index = IndexWidth::kIndex32;
     }
-    return Compiled(slipway::Compile(narrow, target));
+    return Compiled(CompileOnce(narrow, target));
   }
 
  private:
@@ -102,7 +105,33 @@ uint32_t TraceScope::State::Resolve(TraceRef ref) {
   return ir::kNone;
 }
 
+// A number that lies in the function object was captured by value; one whose address lies there, by reference: a
+// reference that is captured is kept as a pointer, by every compiler that we know. Were it not, the number would be a
+// constant of the kernel, which is slower and not wrong.
+bool TraceScope::State::Holds(const void* source) const {
+  if (closure == nullptr || source == nullptr) return false;
+  const auto* const at = static_cast<const std::byte*>(source);
+  if (!std::less<>()(at, closure) && std::less<>()(at, closure + closure_bytes)) return true;
+  for (size_t i = 0; i + sizeof(void*) <= closure_bytes; i += sizeof(void*)) {
+    if (std::memcmp(closure + i, &source, sizeof(void*)) == 0) return true;
+  }
+  return false;
+}
+
 ir::ValueId TraceScope::State::Value(const Operand& operand) {
+  const ir::ValueId value = Number(operand);
+  if (operand.kind == Operand::kValue || !Holds(operand.source)) return value;
+  // The place alone does not tell a number: the function may be mutable.
+  for (const Captured& known : captured) {
+    if (known.source == operand.source && known.kind == operand.kind && known.bits == operand.NumberBits()) {
+      return builder.Captured(value, known.origin);
+    }
+  }
+  captured.push_back({operand.source, operand.kind, operand.NumberBits(), builder.NewOrigin()});
+  return builder.Captured(value, captured.back().origin);
+}
+
+ir::ValueId TraceScope::State::Number(const Operand& operand) {
   switch (operand.kind) {
     case Operand::kValue:
       return Resolve(operand.ref);
@@ -152,6 +181,10 @@ TraceScope::TraceScope(std::string name, Signature params, const std::vector<std
   current = state_.get();
 }
 TraceScope::~TraceScope() { current = outer_; }
+void TraceScope::Capturing(const void* function, size_t bytes) {
+  state_->closure = static_cast<const std::byte*>(function);
+  state_->closure_bytes = bytes;
+}
 bool TraceScope::ok() const { return state_->builder.status().ok(); }
 std::shared_ptr<const TracedKernel> TraceScope::Finish(bool infer_read_only) {
   return FinishTrace(*state_, infer_read_only);

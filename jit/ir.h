@@ -88,6 +88,9 @@ struct Kernel {
   std::vector<Inst> insts;           // In order of creation, which is textual order.
   std::vector<ValueId> operands;
   std::vector<std::vector<ValueId>> blocks;  // Instructions of each block, in order; block 0 is the body.
+  // Numbers that the host program may change from one kernel to the next without another kernel having to be compiled:
+  // the value of the last parameter, a struct, which launches add by themselves. Empty where there is none.
+  std::string captured;
 
   absl::Span<const ValueId> OperandsOf(const Inst& inst) const {
     return {operands.data() + inst.first_operand, inst.num_operands};
@@ -114,7 +117,7 @@ absl::Status Verify(const Kernel& kernel);
 
 // A 128-bit hash of everything that shapes the code: name, bounds, parameters and buffers (names included), strings,
 // variables' types, instructions.
-// Locations and variables' names do not count. The same in every process and on every machine.
+// Locations, variables' names and the values of captured numbers do not count. The same in every process and on every machine.
 using StructuralHash = std::array<uint64_t, 2>;
 StructuralHash Hash(const Kernel& kernel);
 

@@ -2,6 +2,7 @@
 #ifndef SLIPWAY_JIT_TRACE_STATE_H_
 #define SLIPWAY_JIT_TRACE_STATE_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -33,11 +34,24 @@ struct TraceScope::State {
     bool returned = false;  // Whether a return has said what they are.
   };
   std::vector<Function> functions;
+  // The function that is traced: its bytes, and where they are. See TraceScope::Capturing.
+  const std::byte* closure = nullptr;
+  size_t closure_bytes = 0;
+  // Numbers that it captured: where each is, its value, and what the builder knows it by.
+  struct Captured {
+    const void* source;
+    Operand::Kind kind;
+    uint64_t bits;
+    uint32_t origin;
+  };
+  std::vector<Captured> captured;
   int arrays = 0;  // Of the kernel's own, so far: what the next is named by.
 
   // The id of a reference, or kNone, with an error, if it is not of this trace.
   uint32_t Resolve(TraceRef ref);
   ir::ValueId Value(const Operand& operand);
+  ir::ValueId Number(const Operand& operand);
+  bool Holds(const void* source) const;  // Whether the function captured what is there.
   // An error where a parameter of that name is there already.
   void CheckParamName(const std::string& parameter);
   TraceRef Ref(uint32_t id) const { return builder.status().ok() ? TraceRef{id, serial} : TraceRef{}; }

@@ -60,9 +60,7 @@ absl::Status BoundLaunch::SetConfig(const LaunchConfig& config) {
   state.block = launch.block;
   state.shared_bytes = launch.shared_bytes;
   const bool plain = launch.grid.x != 0 && !config.HasAttributes();
-  // No stream's, not even that of a stream that may not be launched on directly, which is null.
-  static constexpr char kNoDevice = 0;
-  state.device = plain ? state.kernel.plan().device : reinterpret_cast<const DeviceState*>(&kNoDevice);
+  state.device = plain ? state.kernel.device().state().get() : internal::NoDevice();
   return absl::OkStatus();
 }
 

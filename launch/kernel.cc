@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "driver/status_macros.h"
+#include "launch/shared_modules.h"
 #include "launch/type_words.h"
 #include "slipway/graph.h"
 #include "slipway/typed_kernel.h"
@@ -31,10 +32,26 @@ int IsaVersion(std::string_view ptx) {
   return static_cast<int>(major * 10 + minor);
 }
 
+// All parameters of the function: those that arguments are given for, and the captured numbers.
+Signature WholeSignature(const CompiledKernel& compiled) {
+  Signature whole = compiled.signature;
+  if (!compiled.captured.empty()) {
+    whole.push_back({.name = "captured",
+                     .kind = ParamKind::kStruct,
+                     .struct_size = static_cast<uint32_t>(compiled.captured.size()),
+                     .struct_align = 8});
+  }
+  return whole;
+}
+
 absl::Status CheckDescription(const CompiledKernel& compiled) {
   const auto error = [&](auto... parts) {
     return absl::InvalidArgumentError(absl::StrCat("kernel '", compiled.name, "': ", parts...));
   };
+  if (compiled.captured.size() % 8 != 0) {
+    return error("the captured numbers take ", compiled.captured.size(),
+                 " bytes; they are a struct that is aligned to 8: give a multiple of that");
+  }
   for (const ParamSpec& param : compiled.signature) {
     if (param.kind == ParamKind::kStruct) {
       if (param.struct_size == 0 || !std::has_single_bit(param.struct_align)) {
@@ -150,7 +167,8 @@ absl::Status CheckParamInfo(const Device& device, CUfunction function, const Com
     return absl::InvalidArgumentError(absl::StrCat("kernel '", compiled.name, "' ", Describe(compiled.signature), ": ",
                                                    parts..., "; describe the parameters as the function has them"));
   };
-  const size_t count = compiled.signature.size();
+  const Signature whole = WholeSignature(compiled);
+  const size_t count = whole.size();
   for (size_t i = 0; i < count; ++i) {
     size_t offset = 0, bytes = 0;
     const CUresult result = api.FuncGetParamInfo(function, i, &offset, &bytes);
@@ -161,7 +179,7 @@ absl::Status CheckParamInfo(const Device& device, CUfunction function, const Com
     if (result != CUDA_SUCCESS) {
       return DriverStatus(api, result, absl::StrCat("reading the parameters of kernel '", compiled.name, "'"));
     }
-    const size_t described = AbiSize(compiled.signature[i]);
+    const size_t described = AbiSize(whole[i]);
     if (bytes != described) {
       return error("parameter #", i + 1, " has ", bytes, " bytes, and ", described, " are described");
     }
@@ -185,8 +203,10 @@ absl::StatusOr<Kernel> Kernel::Load(const Device& device, CompiledKernel compile
         absl::StrCat("kernel '", compiled.name, "': no code was given; set CompiledKernel::inspection with its ptx"));
   }
   SLIPWAY_RETURN_IF_ERROR(CheckDescription(compiled));
-  SLIPWAY_RETURN_IF_ERROR(CheckParamBytes(device, compiled, LayOut(compiled.signature).size));
-  SLIPWAY_ASSIGN_OR_RETURN(Module module, Module::LoadPtx(device, compiled.inspection->ptx));
+  SLIPWAY_RETURN_IF_ERROR(CheckParamBytes(device, compiled, LayOut(WholeSignature(compiled)).size));
+  SLIPWAY_ASSIGN_OR_RETURN(Module module, compiled.modules == nullptr
+                                              ? Module::LoadPtx(device, compiled.inspection->ptx)
+                                              : compiled.modules->Load(device, compiled.inspection->ptx));
   SLIPWAY_ASSIGN_OR_RETURN(const CUfunction function, module.GetFunction(compiled.name));
   return Make(device, function, std::move(compiled), std::move(module));
 }
@@ -205,7 +225,7 @@ absl::StatusOr<Kernel> Kernel::FromFunction(const Device& device, CUfunction fun
 
 absl::StatusOr<Kernel> Kernel::Make(const Device& device, CUfunction function, CompiledKernel compiled,
                                     std::optional<Module> module) {
-  const BufferLayout layout = LayOut(compiled.signature);
+  const BufferLayout layout = LayOut(WholeSignature(compiled));
   if (layout.size > kMaxLargeParamBytes) {
     return absl::InvalidArgumentError(absl::StrCat("kernel '", compiled.name, "': its parameters take ", layout.size,
                                                    " bytes; at most ", kMaxLargeParamBytes, " are allowed"));
@@ -229,13 +249,17 @@ absl::StatusOr<Kernel> Kernel::Make(const Device& device, CUfunction function, C
   } else {
     state.plan.shape = internal::ShapePlanOf(state.plan);
   }
+  if (!state.compiled.captured.empty()) {
+    state.captured_offset = layout.offsets.back();
+    state.plan.device = internal::NoDevice();
+  }
   state.num_params = static_cast<uint32_t>(signature.size());
   state.params.reserve(signature.size());
   for (size_t i = 0; i < signature.size(); ++i) {
     const ParamSpec& spec = signature[i];
     const auto size = static_cast<uint32_t>(AbiSize(spec));
     ParamPlan param{.demand = DemandOf(spec, device.id()), .offset = layout.offsets[i], .bytes = size};
-    const uint32_t next = i + 1 < signature.size() ? layout.offsets[i + 1] : layout.size;
+    const uint32_t next = i + 1 < layout.offsets.size() ? layout.offsets[i + 1] : layout.size;
     const uint32_t padding = next - param.offset - size;
     // Copies of whole words clear what they reach of the padding, which is all but before a struct aligned to 16.
     if (spec.kind == ParamKind::kStruct || padding >= 8) {

@@ -6,6 +6,7 @@
 #include "driver/as_absl.h"
 #include "driver/check.h"
 #include "driver/status_macros.h"
+#include "launch/captured.h"
 #include "slipway/bound_launch.h"
 #include "slipway/host_driver.h"
 #include "slipway/kernel.h"
@@ -148,6 +149,7 @@ absl::StatusOr<BoundLaunch> Kernel::Bind(const LaunchConfig& config, absl::Span<
   state->extra[4] = kLaunchParamEnd;
   if (state_->buffer_size != 0) state->extra_or_null = state->extra;
   if (Pack(*this, args.data(), state->buffer.get()) != 0) return Mismatch(*this, args.data());
+  internal::StoreCaptured(*this, state->buffer.get());
   BoundLaunch launch(std::move(state));
   SLIPWAY_RETURN_IF_ERROR(launch.SetConfig(config));
   launch.state_->first_config = config;

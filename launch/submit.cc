@@ -6,8 +6,10 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "driver/status_macros.h"
+#include "launch/captured.h"
 #include "launch/keep_alive.h"
 #include "slipway/graph.h"
 #include "slipway/hooks.h"
@@ -79,11 +81,10 @@ absl::Status CallWithAttributes(const Kernel& kernel, const Stream& stream, cons
 }
 
 absl::Status CallInContext(const Kernel& kernel, const Stream& stream, const ReadyLaunch& launch) {
-  const LaunchPlan& plan = kernel.plan();
   // Created streams know their context; see the rules of docs/architecture.md.
   std::optional<ScopedContext> context;
   if (stream.needs_context()) {
-    context.emplace(*plan.device);
+    context.emplace(*kernel.device().state());
     if (!context->ok()) return context->status();
   }
   if (launch.attributes == nullptr) {
@@ -97,7 +98,28 @@ absl::Status CallInContext(const Kernel& kernel, const Stream& stream, const Rea
 
 }  // namespace
 
+namespace {
+
+// The arguments, which end where the captured numbers stand, and these.
+absl::InlinedVector<uint64_t, 128> WithCaptured(const Kernel& kernel, const void* arguments) {
+  absl::InlinedVector<uint64_t, 128> whole((kernel.buffer_size() + 7) / 8);
+  auto* const bytes = reinterpret_cast<std::byte*>(whole.data());
+  if (kernel.num_params() != 0) {
+    const ParamPlan& last = kernel.params().back();
+    std::memcpy(bytes, arguments, last.offset + last.bytes);
+  }
+  StoreCaptured(kernel, bytes);
+  return whole;
+}
+
+}  // namespace
+
 absl::Status CallIndirectly(const Kernel& kernel, const Stream& stream, ReadyLaunch launch) {
+  absl::InlinedVector<uint64_t, 128> whole;
+  if (!kernel.compiled().captured.empty() && launch.bound == 0) {
+    whole = WithCaptured(kernel, launch.buffer);
+    launch.buffer = whole.data();
+  }
   SLIPWAY_RETURN_IF_ERROR(CheckStream(kernel, stream));
   if (launch.grid.x == 0) return absl::OkStatus();  // Nothing to do.
   const std::shared_ptr<CaptureRecord> capture = stream.capture();

@@ -1,82 +1,16 @@
 #include "tests/ptxas.h"
 
-#include <elf.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <cstdlib>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <sstream>
 #include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "absl/types/span.h"
-
-extern char** environ;
+#include "launch/toolkit.h"
 
 namespace slipway {
 namespace {
-
-namespace fs = std::filesystem;
-
-// A directory of its own, removed at the end.
-class ScratchDirectory {
- public:
-  ScratchDirectory() {
-    std::string pattern = (fs::temp_directory_path() / "slipway-ptxas-XXXXXX").string();
-    if (mkdtemp(pattern.data()) != nullptr) path_ = pattern;
-  }
-  ~ScratchDirectory() {
-    std::error_code ignored;
-    if (!path_.empty()) fs::remove_all(path_, ignored);
-  }
-  ScratchDirectory(const ScratchDirectory&) = delete;
-  ScratchDirectory& operator=(const ScratchDirectory&) = delete;
-  fs::path operator/(const std::string& name) const { return path_ / name; }
-
- private:
-  fs::path path_;
-};
-
-std::string ReadFile(const fs::path& path) {
-  std::ifstream stream(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(stream), {}};
-}
-
-// Runs a program with its output in `log`; its exit status, or -1.
-int RunProgram(std::vector<std::string> arguments, const fs::path& log) {
-  std::vector<char*> argv;
-  for (std::string& argument : arguments) argv.push_back(argument.data());
-  argv.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-  posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
-  pid_t pid = 0;
-  const int failed = posix_spawn(&pid, argv[0], &actions, nullptr, argv.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  int status = 0;
-  if (failed != 0) return -1;
-  // The assembler has bugs of its own; one that never ends must not take the tests with it.
-  constexpr int kTurns = 10000;  // Of 10 ms.
-  pid_t ended = 0;
-  for (int turn = 0; (ended = waitpid(pid, &status, WNOHANG)) == 0; ++turn) {
-    if (turn == kTurns) kill(pid, SIGKILL);
-    usleep(turn < 20 ? 1000 : 10000);
-  }
-  if (ended != pid) return -1;
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
 
 absl::Status NoPtxas() {
   return absl::NotFoundError("ptxas was not found: install the CUDA toolkit, or set PTXAS to its path");
@@ -113,34 +47,21 @@ std::string Renamed(const std::string& ptx, const std::string& prefix) {
 
 }  // namespace
 
-std::string FindPtxas() {
-  std::vector<std::string> candidates;
-  if (const char* given = std::getenv("PTXAS")) candidates.push_back(given);
-  if (const char* path = std::getenv("PATH")) {
-    for (const auto& directory : absl::StrSplit(path, ':')) candidates.push_back(absl::StrCat(directory, "/ptxas"));
-  }
-  for (const char* variable : {"CUDA_HOME", "CUDA_PATH"}) {
-    if (const char* root = std::getenv(variable)) candidates.push_back(absl::StrCat(root, "/bin/ptxas"));
-  }
-  candidates.push_back("/usr/local/cuda/bin/ptxas");
-  for (const std::string& candidate : candidates) {
-    if (access(candidate.c_str(), X_OK) == 0) return candidate;
-  }
-  return "";
-}
+std::string FindPtxas() { return internal::FindTool("ptxas"); }
 
 absl::StatusOr<std::string> Assemble(const std::string& ptx, int sm) {
   const std::string ptxas = FindPtxas();
   if (ptxas.empty()) return NoPtxas();
-  ScratchDirectory scratch;
-  std::ofstream(scratch / "kernel.ptx") << ptx;
-  const int status = RunProgram({ptxas, "-O3", absl::StrCat("-arch=sm_", sm), "-o", (scratch / "kernel.cubin").string(),
-                                 (scratch / "kernel.ptx").string()},
-                                scratch / "log");
+  const internal::ScratchFolder scratch;
+  internal::WriteWholeFile(scratch / "kernel.ptx", ptx);
+  const int status = internal::RunTool({ptxas, "-O3", absl::StrCat("-arch=sm_", sm), "-o",
+                                        (scratch / "kernel.cubin").string(), (scratch / "kernel.ptx").string()},
+                                       scratch / "log");
   if (status != 0) {
-    return absl::InvalidArgumentError(absl::StrCat("ptxas for sm_", sm, " failed:\n", ReadFile(scratch / "log")));
+    return absl::InvalidArgumentError(
+        absl::StrCat("ptxas for sm_", sm, " failed:\n", internal::ReadWholeFile(scratch / "log")));
   }
-  return ReadFile(scratch / "kernel.cubin");
+  return internal::ReadWholeFile(scratch / "kernel.cubin");
 }
 
 absl::Status AssembleAll(const std::vector<std::string>& ptx, int sm) {
@@ -148,16 +69,16 @@ absl::Status AssembleAll(const std::vector<std::string>& ptx, int sm) {
   if (ptxas.empty()) return NoPtxas();
   // Unoptimised: this asks whether the text is accepted, and that is decided before optimisation.
   auto run = [&](absl::Span<const size_t> texts, bool rename) -> absl::Status {
-    ScratchDirectory scratch;
+    const internal::ScratchFolder scratch;
     std::vector<std::string> arguments = {ptxas, "-O0", absl::StrCat("-arch=sm_", sm), "-o", "/dev/null"};
     for (size_t i : texts) {
-      const fs::path path = scratch / absl::StrCat("text", i, ".ptx");
-      std::ofstream(path) << (rename ? Renamed(ptx[i], absl::StrCat("t", i, "_")) : ptx[i]);
+      const std::filesystem::path path = scratch / absl::StrCat("text", i, ".ptx");
+      internal::WriteWholeFile(path, rename ? Renamed(ptx[i], absl::StrCat("t", i, "_")) : ptx[i]);
       arguments.push_back(path.string());
     }
-    if (RunProgram(arguments, scratch / "log") == 0) return absl::OkStatus();
+    if (internal::RunTool(arguments, scratch / "log") == 0) return absl::OkStatus();
     return absl::InvalidArgumentError(absl::StrCat("ptxas for sm_", sm, " refuses text ", texts[0], ":\n",
-                                                   ReadFile(scratch / "log"), "\n", ptx[texts[0]]));
+                                                   internal::ReadWholeFile(scratch / "log"), "\n", ptx[texts[0]]));
   };
   // One run takes several files, and starting ptxas is most of what a small kernel costs. It takes them as one program,
   // so kernels are renamed; what a batch says is believed only if it is good, for other names may clash as well. Texts
@@ -176,37 +97,6 @@ absl::Status AssembleAll(const std::vector<std::string>& ptx, int sm) {
     if (absl::Status status = run({i}, /*rename=*/false); !status.ok()) return status;
   }
   return absl::OkStatus();
-}
-
-absl::StatusOr<size_t> CountInstructions(const std::string& cubin, const std::string& kernel) {
-  Elf64_Ehdr header;
-  if (cubin.size() < sizeof(header)) return absl::InvalidArgumentError("the cubin is too short to be an ELF file");
-  std::memcpy(&header, cubin.data(), sizeof(header));
-  auto section = [&](size_t i) {
-    Elf64_Shdr result = {};
-    const size_t at = header.e_shoff + i * header.e_shentsize;
-    if (at + sizeof(result) <= cubin.size()) std::memcpy(&result, cubin.data() + at, sizeof(result));
-    return result;
-  };
-  const Elf64_Shdr names = section(header.e_shstrndx);
-  for (size_t i = 0; i < header.e_shnum; ++i) {
-    const Elf64_Shdr text = section(i);
-    const size_t name_at = names.sh_offset + text.sh_name;
-    if (name_at >= cubin.size() || cubin.c_str() + name_at != absl::StrCat(".text.", kernel)) continue;
-    if (text.sh_offset + text.sh_size > cubin.size()) break;
-    // The low 12 bits of an instruction hold its opcode, over the bits of its predicate.
-    auto opcode = [&](size_t instruction) {
-      uint16_t low = 0;
-      std::memcpy(&low, cubin.data() + text.sh_offset + 16 * instruction, sizeof(low));
-      return low & 0xfff;
-    };
-    constexpr int kNop = 0x918, kBranch = 0x947;
-    size_t count = text.sh_size / 16;
-    while (count > 0 && opcode(count - 1) == kNop) --count;
-    if (count > 0 && opcode(count - 1) == kBranch) --count;
-    return count;
-  }
-  return absl::NotFoundError(absl::StrCat("the cubin has no code for kernel '", kernel, "'"));
 }
 
 }  // namespace slipway

@@ -2,12 +2,12 @@
 #ifndef SLIPWAY_TESTS_PTXAS_H_
 #define SLIPWAY_TESTS_PTXAS_H_
 
-#include <cstddef>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "slipway/machine_code.h"
 
 namespace slipway {
 
@@ -20,10 +20,6 @@ absl::StatusOr<std::string> Assemble(const std::string& ptx, int sm);
 
 // Checks many texts in as few runs of ptxas as it takes. An error gives the first text that is refused.
 absl::Status AssembleAll(const std::vector<std::string>& ptx, int sm);
-
-// Instructions of each kernel in a cubin for sm_75 or newer, by name: the bytes of its .text section over 16, less the
-// padding at its end (NOPs, and the branch to itself before them).
-absl::StatusOr<size_t> CountInstructions(const std::string& cubin, const std::string& kernel);
 
 }  // namespace slipway
 

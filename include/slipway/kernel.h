@@ -44,6 +44,10 @@ struct Inspection {
   std::vector<std::pair<std::string, double>> times;  // Stage and microseconds, in order.
 };
 
+namespace internal {
+class SharedModules;  // launch/shared_modules.h.
+}
+
 // A kernel as a compiler hands it over: PTX with the name and the parameters of its entry. Needs no device.
 struct CompiledKernel {
   std::string name;
@@ -55,6 +59,11 @@ struct CompiledKernel {
   // Whether its threads are told apart along x alone by such loops, so that what lies beside along y or z would do the
   // same again: launches with blocks or threads there are then refused.
   bool along_x = false;
+  // Of one more parameter, behind those of the signature, a struct of 8-byte alignment, the bytes that every launch
+  // gives it: numbers that the kernel's function captured. Empty if there is none.
+  std::string captured;
+  // Kernels loaded from copies of this share the loaded code, as long as any of them is there. May be null.
+  std::shared_ptr<internal::SharedModules> modules;
 };
 
 // Whether kernels that are loaded from now on say, once each, on stderr, that a launch was too small to give work to
@@ -100,6 +109,7 @@ struct ShapePlan {
 struct LaunchPlan {
   decltype(DriverApi::LaunchKernel) launch = nullptr;
   CUfunction function = nullptr;
+  // The device whose streams it goes straight to; no stream's, where launches have captured numbers to add.
   const DeviceState* device = nullptr;
   uint64_t max_size = 0;  // The largest ForSize: block times the most blocks that a grid has in x.
   uint32_t block = 0;     // Threads of a block under ForSize, from occupancy; a power of two, 1 << block_shift.
@@ -193,6 +203,8 @@ class Kernel {
   absl::Span<const ParamPlan> params() const { return state_->params; }
   uint32_t num_params() const { return state_->num_params; }
   size_t buffer_size() const { return state_->buffer_size; }  // Bytes: the end of the last parameter.
+  // Where in the launch buffer compiled().captured stands; arguments end before it.
+  uint32_t captured_offset() const { return state_->captured_offset; }
 
   // For the launch paths: the parameters' TypeCodes (packing.h), with a 0 behind the last; what all arrays of a launch
   // have to meet together; and a handle that keeps the code loaded.
@@ -207,6 +219,7 @@ class Kernel {
     LaunchPlan plan;
     uint32_t num_params = 0;
     size_t buffer_size = 0;
+    uint32_t captured_offset = 0;
     void* size_entry[2] = {};
     ArraysDemand arrays_demand;
     std::vector<uint64_t> type_words;

@@ -3,8 +3,10 @@
 #define SLIPWAY_MODULE_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "slipway/device.h"
@@ -26,11 +28,33 @@ class Module {
 
   const Device& device() const;
 
+  // A handle that does not keep the module loaded.
+  class Weak;
+  Weak AsWeak() const;
+
  private:
   struct State;
   explicit Module(std::shared_ptr<State> state) : state_(std::move(state)) {}
   std::shared_ptr<State> state_;
 };
+
+class Module::Weak {
+ public:
+  Weak() = default;
+  // The module, if it is still loaded.
+  std::optional<Module> Lock() const {
+    std::shared_ptr<State> state = state_.lock();
+    if (state == nullptr) return std::nullopt;
+    return Module(std::move(state));
+  }
+
+ private:
+  friend class Module;
+  explicit Weak(std::weak_ptr<State> state) : state_(std::move(state)) {}
+  std::weak_ptr<State> state_;
+};
+
+inline Module::Weak Module::AsWeak() const { return Weak(state_); }
 
 }  // namespace slipway
 

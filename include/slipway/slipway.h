@@ -27,6 +27,7 @@
 #include "slipway/host_function.h"
 #include "slipway/kernel.h"
 #include "slipway/launch_config.h"
+#include "slipway/machine_code.h"
 #include "slipway/signature.h"
 #include "slipway/tensor_trait.h"
 #include "slipway/typed_kernel.h"
@@ -34,6 +35,7 @@
 #include "slipway/elementwise.h"
 #include "slipway/embedded.h"
 #include "slipway/kernel_builder.h"
+#include "slipway/kernel_cache.h"
 #include "slipway/launch_bounds.h"
 #include "slipway/memory_model.h"
 

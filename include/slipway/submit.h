@@ -6,7 +6,8 @@
 //   - attributes of the launch, and sizes in two or three dimensions that are narrow along one: SubmitFully
 //   - sizes and grids that are 0, too large, or too small to fill the device: SubmitOddSize, SubmitOddGrid
 //   - a default stream (which wants its context made current), a stream of another device, a stream that is captured,
-//     hooks: CallIndirectly. A stream says the first three with one pointer, so that they are one compare.
+//     captured numbers (which go behind the arguments), hooks: CallIndirectly. A stream says the first three with one
+//     pointer, so that they are one compare.
 #ifndef SLIPWAY_SUBMIT_H_
 #define SLIPWAY_SUBMIT_H_
 
@@ -66,6 +67,12 @@ absl::StatusOr<ReadyLaunch> Configure(const Kernel& kernel, const LaunchConfig& 
 // How Configure shares out the threads of a block where there is enough to do along x and y; none, if it leaves threads
 // for z there.
 ShapePlan ShapePlanOf(const LaunchPlan& plan);
+
+// A device that no stream is of, not even one that may not be launched on directly, whose device is null.
+inline const DeviceState* NoDevice() {
+  static constexpr char kNone = 0;
+  return reinterpret_cast<const DeviceState*>(&kNone);
+}
 
 // One compare and one branch for all that may stand in a launch's way: a stream that is not the device's, or that the
 // driver cannot be given just so, and hooks.

@@ -9,7 +9,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/ascii.h"
 #include "driver/status_macros.h"
-#include "jit/compile.h"
+#include "jit/compile_cache.h"
 #include "jit/ops/broadcast.h"
 #include "jit/ops/elementwise_arguments.h"
 #include "jit/ops/elementwise_kernel.h"
@@ -161,7 +161,7 @@ absl::StatusOr<Kernel> Elementwise::State::CompileFor(const Device& device, cons
   SLIPWAY_ASSIGN_OR_RETURN(const ir::Kernel kernel, elementwise::BuildKernel(program, typing, specialization, name));
   const double build_microseconds = MicrosecondsSince(begin);
   SLIPWAY_ASSIGN_OR_RETURN(const Target target, TargetFor(device));
-  SLIPWAY_ASSIGN_OR_RETURN(CompiledKernel compiled, Compile(kernel, target));
+  SLIPWAY_ASSIGN_OR_RETURN(CompiledKernel compiled, CompileOnce(kernel, target));
   auto inspection = std::make_shared<Inspection>(*compiled.inspection);
   inspection->times.insert(inspection->times.begin(),
                            {{"parse", parse_microseconds}, {"build IR", build_microseconds}});

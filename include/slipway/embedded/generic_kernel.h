@@ -29,9 +29,9 @@ namespace slipway {
 
 // Parameters of `function` are AnyArrayVar, AnyVar and AnyExpr, which take any dtype and rank; ArrayVar<T, N>, Var<T>
 // and Expr<T>, which take what they say; or auto, which takes either an array or a number. Arrays that the function
-// does not write are only read, and take views of const elements. Numbers of the host program that it captures become
-// constants; it is copied, runs when a launch needs it, on the launching thread, for different signatures on several
-// threads at once, and must not throw.
+// does not write are only read, and take views of const elements. Numbers of the host program that it captures are
+// handed over by launches, as those of MakeKernel; it is copied, runs when a launch needs it, on the launching thread,
+// for different signatures on several threads at once, and must not throw.
 //
 // Launches return, for their signature and from then on: INVALID_ARGUMENT for a mistake in the kernel (types that do
 // not meet, another number of indices than the rank), for another number of arguments than parameters, or for pointers

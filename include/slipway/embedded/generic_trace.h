@@ -66,6 +66,7 @@ template <class F>
 std::shared_ptr<const TracedKernel> TraceFor(const std::string& name, const std::vector<std::string>& names,
                                              const Signature& signature, const F& function) {
   TraceScope scope(name, signature, names);
+  scope.Capturing(function);
   if (scope.ok()) {
     [&]<size_t... I>(std::index_sequence<I...>) { function(AnyParam(static_cast<uint32_t>(I))...); }
     (std::make_index_sequence<CountParams<F>()>());

@@ -97,7 +97,7 @@ class EmbeddedKernel {
       const Stream& stream, const LaunchConfig& config, const Args&... args) const {
     const bool index32 = (Index32<Params>(args) & ...);
     const TypedKernel<Params...>* kernel = state_->last[index32].load(std::memory_order_acquire);
-    if (kernel == nullptr || kernel->kernel().plan().device != stream.device().state().get()) [[unlikely]] {
+    if (kernel == nullptr || kernel->kernel().device() != stream.device()) [[unlikely]] {
       absl::StatusOr<const TypedKernel<Params...>*> loaded = Loaded(stream.device(), index32);
       if (!loaded.ok()) return std::move(loaded).status();
       kernel = *loaded;
@@ -209,6 +209,7 @@ EmbeddedKernel<typename KernelParam<P>::Launch...> TraceFunction(std::string nam
   TraceScope scope(std::move(name), {ParamTraits<typename KernelParam<P>::Launch>::Spec()...},
                    std::vector<std::string>(names.begin(), names.end()));
   // A braced list, so that the parameters are made in order. Each is moved into the function, which is no new variable.
+  scope.Capturing(function);
   if (scope.ok()) std::apply(std::forward<F>(function), std::tuple<P...>{KernelParam<P>::Make(I)...});
   return EmbeddedKernel<typename KernelParam<P>::Launch...>(scope.Finish());
 }
@@ -223,8 +224,13 @@ auto MakeKernel(std::string name, std::initializer_list<const char*> names, F&& 
 }  // namespace internal
 
 // Makes a kernel from a function of ArrayVar and Var parameters, which runs once, now, on this thread: everything it
-// does to them becomes the kernel. Numbers of the host program that it uses become constants of the kernel. `name` is
-// an identifier; it is the kernel's name in PTX and in profilers.
+// does to them becomes the kernel. `name` is an identifier; it is the kernel's name in PTX and in profilers.
+//
+// Numbers of the host program that the function captures keep the values that they have now. They are no part of the
+// code: launches hand them over, behind the arguments. So kernels that differ in such values alone are compiled once,
+// and PTX is that of the first. What the function computes from them on the host (2 * k), and what it finds elsewhere
+// (in a vector, in a copy that a lambda inside of it made by [=]), is part of the code, as what is written down is and
+// what it says is a Constant(k).
 //
 // Never fails: what went wrong is kept in status() and returned by every launch. INVALID_ARGUMENT for a mistake in the
 // kernel, RESOURCE_EXHAUSTED past the limits of docs/semantics.md, FAILED_PRECONDITION inside of another kernel's

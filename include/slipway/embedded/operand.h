@@ -186,6 +186,34 @@ using ExprOf = Expr<typename TypeOfDType<type>::Type>;
 
 }  // namespace internal
 
+// Makes a number that a kernel's function captures part of its code, which may then be better, and which another value
+// of the number makes another kernel of: y[i] = Constant(scale) * x[i].
+template <class X>
+struct NamedConstant {
+  X value;
+};
+template <class X>
+requires(internal::OperandTraits<X>::kIsOperand &&
+         !internal::OperandTraits<X>::kIsExpression) NamedConstant<X> Constant(X number) {
+  return {number};
+}
+namespace internal {
+template <class X>
+struct OperandTraits<NamedConstant<X>> : OperandTraits<X> {};
+template <class X>
+inline constexpr bool kIsNamedConstant = false;
+template <class X>
+inline constexpr bool kIsNamedConstant<NamedConstant<X>> = true;
+template <class X>
+Operand NumberOf(const X& x) {
+  if constexpr (std::is_arithmetic_v<X>) {
+    return x;
+  } else {
+    return Operand(kDTypeOf<X>, x.bits);
+  }
+}
+}  // namespace internal
+
 // Anything that an operation takes: an expression, or a number of the host program.
 template <class X>
 concept OperandLike = internal::OperandTraits<std::remove_cvref_t<X>>::kIsOperand;
@@ -212,10 +240,12 @@ template <class X>
 Operand ToOperand(const X& x) {
   if constexpr (Expression<X>) {
     return x.Get();
-  } else if constexpr (std::is_arithmetic_v<X>) {
-    return x;
+  } else if constexpr (kIsNamedConstant<X>) {
+    return NumberOf(x.value);
   } else {
-    return Operand(kDTypeOf<X>, x.bits);
+    Operand number = NumberOf(x);
+    number.source = &x;
+    return number;
   }
 }
 }  // namespace internal

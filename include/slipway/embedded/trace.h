@@ -6,6 +6,8 @@
 #ifndef SLIPWAY_EMBEDDED_TRACE_H_
 #define SLIPWAY_EMBEDDED_TRACE_H_
 
+#include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
@@ -51,9 +53,12 @@ struct Operand {
   // A number that has a type: float16, bfloat16.
   Operand(DType dtype, uint64_t value_bits) : kind(kBits), type(dtype), bits(value_bits) {}
 
+  uint64_t NumberBits() const { return kind == kFloat64 ? std::bit_cast<uint64_t>(real) : bits; }
+
   Kind kind;
   DType type = DType::kVoid;
   TraceRef ref;
+  const void* source = nullptr;  // Where the host program keeps the number, if that is known.
   union {
     uint64_t bits = 0;
     double real;
@@ -180,12 +185,20 @@ class TraceScope {
   TraceScope(const TraceScope&) = delete;
   TraceScope& operator=(const TraceScope&) = delete;
 
+  // The function that is about to be run, and its size: numbers of the host program that it holds, or holds references
+  // of, become parameters of the kernel that launches supply.
+  template <class F>
+  void Capturing(const F& function) {
+    if constexpr (std::is_class_v<F> && !std::is_empty_v<F>) Capturing(&function, sizeof(function));
+  }
   // Whether the kernel's function is to be run; false after an error such as tracing inside of a trace.
   bool ok() const;
   // `infer_read_only`: arrays that the kernel does not write become read-only in its signature.
   std::shared_ptr<const TracedKernel> Finish(bool infer_read_only = false);
 
  private:
+  void Capturing(const void* function, size_t bytes);
+
   std::unique_ptr<State> state_;
   State* outer_;
 };

@@ -9,8 +9,9 @@
 // an error, unless the lambda is `mutable`.)
 //
 // Types follow docs/semantics.md and are known to the compiler: int8 + float is Expr<float>, uint64 + int32 does not
-// compile. Numbers of the host program (1, 0.5f, n) are literals: they take the type of what they meet, and their
-// values are part of the kernel. To have a value that changes from launch to launch, make it a parameter.
+// compile. Numbers of the host program (1, 0.5f, n) are literals: they take the type of what they meet. Values of those
+// that the kernel's function captures are handed over by launches, so that another value is not another kernel to
+// compile; Constant(n) makes one part of the code. To change a value from launch to launch, make it a parameter.
 //
 // All of this is for the thread that is running a kernel's function, while it runs. Elsewhere it does nothing, and a
 // value that is carried into another kernel makes that kernel an error.
@@ -41,7 +42,7 @@ class Expr {
       : ref_(x.Get()) {}  // NOLINT(google-explicit-constructor)
   // A constant.
   template <OperandLike X>
-  requires(!Expression<X> && StorableIn<X, T>) Expr(X number)  // NOLINT(google-explicit-constructor)
+  requires(!Expression<X> && StorableIn<X, T>) Expr(const X& number)  // NOLINT(google-explicit-constructor)
       : ref_(internal::CastTo(kDTypeOf<T>, internal::ToOperand(number))) {}
   // An Expr is one value; to change something, make it a Var.
   Expr& operator=(const Expr&) = delete;

@@ -1,0 +1,157 @@
+#include "jit/compile_cache.h"
+
+#include <array>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "launch/shared_modules.h"
+#include "slipway/kernel_cache.h"
+
+namespace slipway {
+namespace {
+
+// The structural hash; target; options.
+using Key = std::array<uint64_t, 4>;
+
+Key KeyOf(const ir::Kernel& kernel, const Target& target, const CompileOptions& options) {
+  const ir::StructuralHash hash = ir::Hash(kernel);
+  return {hash[0], hash[1], static_cast<uint64_t>(target.sm) << 32 | static_cast<uint64_t>(target.ptx_isa),
+          static_cast<uint64_t>(options.math) << 1 | (options.keep_llvm ? 1 : 0)};
+}
+
+size_t BytesOf(const CompiledKernel& compiled) {
+  const Inspection& texts = *compiled.inspection;
+  return sizeof(CompiledKernel) + texts.ir.size() + texts.llvm.size() + texts.ptx.size();
+}
+
+class Cache {
+ public:
+  static Cache& Get() {
+    static auto* const cache = new Cache;  // Never destroyed: threads may outlive static objects.
+    return *cache;
+  }
+
+  absl::StatusOr<CompiledKernel> GetOrCompile(const ir::Kernel& kernel, const Target& target,
+                                              const CompileOptions& options) {
+    const Key key = KeyOf(kernel, target, options);
+    const std::shared_ptr<Entry> entry = EntryOf(key);
+    const std::lock_guard lock(entry->mutex);
+    if (entry->compiled.has_value()) {
+      Count(&KernelCacheCounters::hits);
+      CompiledKernel compiled = *entry->compiled;
+      compiled.captured = kernel.captured;
+      return compiled;
+    }
+    Count(&KernelCacheCounters::compiles);
+    absl::StatusOr<CompiledKernel> compiled = Compile(kernel, target, options);
+    if (!compiled.ok()) {
+      Drop(key, entry);
+      return compiled;
+    }
+    compiled->modules = std::make_shared<internal::SharedModules>();
+    entry->compiled = *compiled;
+    Charge(key, entry, BytesOf(*compiled));
+    return compiled;
+  }
+
+  KernelCacheCounters counters() {
+    const std::lock_guard lock(mutex_);
+    KernelCacheCounters now = counters_;
+    now.entries = slots_.size();
+    return now;
+  }
+  void Clear() {
+    const std::lock_guard lock(mutex_);
+    slots_.clear();
+    order_.clear();
+    counters_.bytes = 0;
+  }
+  void SetLimit(size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    limit_ = bytes;
+    Evict();
+  }
+
+ private:
+  struct Entry {
+    std::mutex mutex;  // Held while it is compiled.
+    std::optional<CompiledKernel> compiled;
+  };
+  struct Slot {
+    std::shared_ptr<Entry> entry;
+    size_t bytes = 0;  // 0 while it is compiled.
+    std::list<Key>::iterator place;
+  };
+
+  std::shared_ptr<Entry> EntryOf(const Key& key) {
+    const std::lock_guard lock(mutex_);
+    const auto [found, is_new] = slots_.try_emplace(key);
+    Slot& slot = found->second;
+    if (is_new) {
+      slot.entry = std::make_shared<Entry>();
+      slot.place = order_.insert(order_.begin(), key);
+    } else {
+      order_.splice(order_.begin(), order_, slot.place);
+    }
+    return slot.entry;
+  }
+  // The slot of an entry, if it is still there.
+  Slot* Find(const Key& key, const std::shared_ptr<Entry>& entry) {
+    const auto found = slots_.find(key);
+    return found == slots_.end() || found->second.entry != entry ? nullptr : &found->second;
+  }
+  void Drop(const Key& key, const std::shared_ptr<Entry>& entry) {
+    const std::lock_guard lock(mutex_);
+    Slot* const slot = Find(key, entry);
+    if (slot == nullptr) return;
+    order_.erase(slot->place);
+    slots_.erase(key);
+  }
+  void Charge(const Key& key, const std::shared_ptr<Entry>& entry, size_t bytes) {
+    const std::lock_guard lock(mutex_);
+    Slot* const slot = Find(key, entry);
+    if (slot == nullptr) return;
+    slot->bytes = bytes;
+    counters_.bytes += bytes;
+    Evict();
+  }
+  // Those that are being compiled are left; what they take is known afterwards.
+  void Evict() {
+    for (auto last = order_.end(); counters_.bytes > limit_ && last != order_.begin();) {
+      --last;
+      const auto found = slots_.find(*last);
+      if (found->second.bytes == 0) continue;
+      counters_.bytes -= found->second.bytes;
+      slots_.erase(found);
+      last = order_.erase(last);
+    }
+  }
+  void Count(uint64_t KernelCacheCounters::*counter) {
+    const std::lock_guard lock(mutex_);
+    ++(counters_.*counter);
+  }
+
+  std::mutex mutex_;
+  absl::flat_hash_map<Key, Slot> slots_;
+  std::list<Key> order_;  // The last used first.
+  size_t limit_ = size_t{64} << 20;
+  KernelCacheCounters counters_;
+};
+
+}  // namespace
+
+absl::StatusOr<CompiledKernel> CompileOnce(const ir::Kernel& kernel, const Target& target,
+                                           const CompileOptions& options) {
+  return Cache::Get().GetOrCompile(kernel, target, options);
+}
+
+KernelCacheCounters GetKernelCacheCounters() { return Cache::Get().counters(); }
+void ClearKernelCache() { Cache::Get().Clear(); }
+void SetKernelCacheLimit(size_t bytes) { Cache::Get().SetLimit(bytes); }
+
+}  // namespace slipway

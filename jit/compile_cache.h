@@ -1,0 +1,21 @@
+// Compiles each kernel once a process; see slipway/kernel_cache.h.
+#ifndef SLIPWAY_JIT_COMPILE_CACHE_H_
+#define SLIPWAY_JIT_COMPILE_CACHE_H_
+
+#include "absl/status/statusor.h"
+#include "jit/compile.h"
+#include "jit/ir.h"
+#include "slipway/kernel.h"
+
+namespace slipway {
+
+// As Compile, unless the same kernel (by its structural hash, with the values of captured numbers left out) was compiled
+// before for the same target with the same options: then what came of that, with this kernel's captured numbers. Its
+// inspection is that of the first. Threads that ask for one kernel at once wait for one compile; failures are not kept.
+// What copies of one result are loaded from is loaded once a device, too.
+absl::StatusOr<CompiledKernel> CompileOnce(const ir::Kernel& kernel, const Target& target,
+                                           const CompileOptions& options = {});
+
+}  // namespace slipway
+
+#endif  // SLIPWAY_JIT_COMPILE_CACHE_H_
