@@ -178,7 +178,10 @@ absl::Status AssembleAll(const std::vector<std::string>& ptx, int sm) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<size_t> CountInstructions(const std::string& cubin, const std::string& kernel) {
+namespace {
+
+// The section of a kernel's code. NOT_FOUND if the cubin has none.
+absl::StatusOr<Elf64_Shdr> FindCode(const std::string& cubin, const std::string& kernel) {
   Elf64_Ehdr header;
   if (cubin.size() < sizeof(header)) return absl::InvalidArgumentError("the cubin is too short to be an ELF file");
   std::memcpy(&header, cubin.data(), sizeof(header));
@@ -193,20 +196,33 @@ absl::StatusOr<size_t> CountInstructions(const std::string& cubin, const std::st
     const Elf64_Shdr text = section(i);
     const size_t name_at = names.sh_offset + text.sh_name;
     if (name_at >= cubin.size() || cubin.c_str() + name_at != absl::StrCat(".text.", kernel)) continue;
-    if (text.sh_offset + text.sh_size > cubin.size()) break;
-    // The low 12 bits of an instruction hold its opcode, over the bits of its predicate.
-    auto opcode = [&](size_t instruction) {
-      uint16_t low = 0;
-      std::memcpy(&low, cubin.data() + text.sh_offset + 16 * instruction, sizeof(low));
-      return low & 0xfff;
-    };
-    constexpr int kNop = 0x918, kBranch = 0x947;
-    size_t count = text.sh_size / 16;
-    while (count > 0 && opcode(count - 1) == kNop) --count;
-    if (count > 0 && opcode(count - 1) == kBranch) --count;
-    return count;
+    if (text.sh_offset + text.sh_size <= cubin.size()) return text;
   }
   return absl::NotFoundError(absl::StrCat("the cubin has no code for kernel '", kernel, "'"));
+}
+
+}  // namespace
+
+absl::StatusOr<size_t> CountInstructions(const std::string& cubin, const std::string& kernel) {
+  absl::StatusOr<Elf64_Shdr> text = FindCode(cubin, kernel);
+  if (!text.ok()) return text.status();
+  // The low 12 bits of an instruction hold its opcode, over the bits of its predicate.
+  auto opcode = [&](size_t instruction) {
+    uint16_t low = 0;
+    std::memcpy(&low, cubin.data() + text->sh_offset + 16 * instruction, sizeof(low));
+    return low & 0xfff;
+  };
+  constexpr int kNop = 0x918, kBranch = 0x947;
+  size_t count = text->sh_size / 16;
+  while (count > 0 && opcode(count - 1) == kNop) --count;
+  if (count > 0 && opcode(count - 1) == kBranch) --count;
+  return count;
+}
+
+absl::StatusOr<int> CountRegisters(const std::string& cubin, const std::string& kernel) {
+  absl::StatusOr<Elf64_Shdr> text = FindCode(cubin, kernel);
+  if (!text.ok()) return text.status();
+  return static_cast<int>(text->sh_info >> 24);
 }
 
 }  // namespace slipway

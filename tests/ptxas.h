@@ -18,6 +18,9 @@ std::string FindPtxas();
 // INVALID_ARGUMENT with what ptxas printed; NOT_FOUND without ptxas.
 absl::StatusOr<std::string> Assemble(const std::string& ptx, int sm);
 
+// Registers of a thread of a kernel in a cubin for sm_75 or newer, as the section of its code says.
+absl::StatusOr<int> CountRegisters(const std::string& cubin, const std::string& kernel);
+
 // Checks many texts in as few runs of ptxas as it takes. An error gives the first text that is refused.
 absl::Status AssembleAll(const std::vector<std::string>& ptx, int sm);
 
