@@ -1,6 +1,7 @@
 #include "benchmarks/nvrtc.h"
 
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <utility>
@@ -50,15 +51,35 @@ absl::StatusOr<Nvrtc> Nvrtc::Open() {
   return nvrtc;
 }
 
-absl::StatusOr<std::string> Nvrtc::CompileToPtx(const std::string& source, int sm) const {
+namespace {
+
+// The headers beside the library that was opened are not told; these are the toolkit's usual places.
+std::string IncludeOption() {
+  std::vector<std::string> roots = {"/usr/local/cuda"};
+  for (const char* variable : {"CUDA_PATH", "CUDA_HOME"}) {
+    if (const char* root = std::getenv(variable)) roots.insert(roots.begin(), root);
+  }
+  for (const std::string& root : roots) {
+    if (access((root + "/include/cuda_fp16.h").c_str(), R_OK) == 0) return "--include-path=" + root + "/include";
+  }
+  return "";
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> Nvrtc::CompileToPtx(const std::string& source, int sm,
+                                                const std::vector<const char*>& further) const {
   Program program = nullptr;
   if (create_(&program, source.c_str(), "kernel.cu", 0, nullptr, nullptr) != 0) {
     return absl::InternalError("nvrtcCreateProgram failed");
   }
   const std::string architecture = absl::StrCat("--gpu-architecture=compute_", sm);
-  const char* options[] = {architecture.c_str(), "--std=c++17"};
+  static const std::string include = IncludeOption();
+  std::vector<const char*> options = {architecture.c_str(), "--std=c++17"};
+  if (!include.empty()) options.push_back(include.c_str());
+  options.insert(options.end(), further.begin(), further.end());
   absl::StatusOr<std::string> result = absl::InternalError("NVRTC failed");
-  const int failed = compile_(program, 2, options);
+  const int failed = compile_(program, static_cast<int>(options.size()), options.data());
   size_t size = 0;
   if (failed == 0 && ptx_size_(program, &size) == 0) {
     std::string text(size, '\0');

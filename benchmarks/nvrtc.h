@@ -3,6 +3,7 @@
 #define SLIPWAY_BENCHMARKS_NVRTC_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 
@@ -13,8 +14,10 @@ class Nvrtc {
   // NOT_FOUND, saying where it was looked for, if there is none. The library stays loaded.
   static absl::StatusOr<Nvrtc> Open();
 
-  // CUDA C++ to PTX for compute_<sm>; the compiler's log on failure.
-  absl::StatusOr<std::string> CompileToPtx(const std::string& source, int sm) const;
+  // CUDA C++ to PTX for compute_<sm>, with the toolkit's headers where they are found and whatever options are added;
+  // the compiler's log on failure.
+  absl::StatusOr<std::string> CompileToPtx(const std::string& source, int sm,
+                                           const std::vector<const char*>& options = {}) const;
 
   // "13.0".
   std::string Version() const;

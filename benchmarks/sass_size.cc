@@ -1,65 +1,177 @@
-// Machine code beside NVRTC's: instructions that ptxas -O3 makes of each twin (benchmarks/twins.h), for sm_90.
+// Machine code beside NVRTC's: instructions and registers that ptxas -O3 makes of each twin (benchmarks/twins.h), for
+// several architectures. Registers are counted as the hardware gives them out, in eights.
 //
-//   sass_size [--json]
+//   sass_size [--json | --markdown] [--arch sm_75,sm_90,sm_120] [--kernel NAME] [--ptx]
 //
-// Exit status 1 if any of ours is longer. Needs ptxas, and NVRTC for the comparison; says so and ends well otherwise.
+// Exit status 1 if one of ours is longer, or takes more registers, than NVRTC's by more than 2%, if more than three are
+// longer at all, or if specialised kernels are not at most 0.85 times as long as NVRTC's generic ones in the geometric
+// mean. Needs ptxas, and NVRTC for the comparison; says so and ends well otherwise. With --ptx prints both PTX texts.
+#include <cmath>
 #include <cstdio>
+#include <cstdlib>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "benchmarks/nvrtc.h"
 #include "benchmarks/twins.h"
-#include "jit/compile.h"
 #include "tests/ptxas.h"
 
+namespace slipway {
 namespace {
 
-constexpr int kSm = 90;
+struct Size {
+  int instructions = 0;
+  int registers = 0;
+};
+struct Row {
+  std::string kernel, kind;
+  int sm = 0;
+  Size generic, specialized;
+  std::optional<Size> nvrtc;
 
-absl::StatusOr<size_t> Size(const absl::StatusOr<std::string>& ptx, const std::string& kernel) {
-  if (!ptx.ok()) return ptx.status();
-  absl::StatusOr<std::string> cubin = slipway::Assemble(*ptx, kSm);
-  if (!cubin.ok()) return cubin.status();
-  return slipway::CountInstructions(*cubin, kernel);
+  bool Longer(double slack) const {
+    return nvrtc.has_value() && generic.instructions > std::floor(nvrtc->instructions * (1 + slack));
+  }
+  bool MoreRegisters() const { return nvrtc.has_value() && (generic.registers + 7) / 8 > (nvrtc->registers + 7) / 8; }
+};
+
+template <class T>
+T Require(const std::string& what, absl::StatusOr<T> result) {
+  if (result.ok()) return *std::move(result);
+  std::fprintf(stderr, "sass_size: %s: %s\n", what.c_str(), result.status().ToString().c_str());
+  std::exit(1);
 }
 
-absl::StatusOr<std::string> OurPtx(const slipway::Twin& twin) {
-  absl::StatusOr<slipway::CompiledKernel> compiled = slipway::Compile(twin.kernel, {.sm = kSm, .ptx_isa = 78});
-  if (!compiled.ok()) return compiled.status();
-  return compiled->inspection->ptx;
+Size Measure(const std::string& kernel, const std::string& ptx, int sm) {
+  const MachineCode code = Require(kernel, Assemble(ptx, kernel, sm));
+  return {static_cast<int>(code.instructions), code.resources.registers};
 }
 
-}  // namespace
+void PrintJson(const std::vector<Row>& rows) {
+  std::printf("[");
+  for (const Row& row : rows) {
+    std::printf("%s\n  {\"kernel\": \"%s\", \"sm\": %d, \"slipway\": %d, \"registers\": %d, ",
+                &row == rows.data() ? "" : ",", row.kernel.c_str(), row.sm, row.generic.instructions,
+                row.generic.registers);
+    std::printf("\"specialized\": %d, \"specialized_registers\": %d, ", row.specialized.instructions,
+                row.specialized.registers);
+    if (row.nvrtc.has_value()) {
+      std::printf("\"nvrtc\": %d, \"nvrtc_registers\": %d}", row.nvrtc->instructions, row.nvrtc->registers);
+    } else {
+      std::printf("\"nvrtc\": null, \"nvrtc_registers\": null}");
+    }
+  }
+  std::printf("\n]\n");
+}
 
-int main(int argc, char** argv) {
-  const bool json = argc > 1 && std::string(argv[1]) == "--json";
-  if (slipway::FindPtxas().empty()) {
+void PrintText(const std::vector<Row>& rows) {
+  std::printf("%-18s %4s  %12s %12s %12s   instructions/registers, ptxas -O3\n", "kernel", "sm", "slipway", "nvrtc",
+              "specialized");
+  for (const Row& row : rows) {
+    const Size other = row.nvrtc.value_or(Size{});
+    std::printf("%-18s %4d  %8d/%-3d %8d/%-3d %8d/%-3d %s%s\n", row.kernel.c_str(), row.sm, row.generic.instructions,
+                row.generic.registers, other.instructions, other.registers, row.specialized.instructions,
+                row.specialized.registers, row.Longer(0) ? " longer" : "", row.MoreRegisters() ? " registers" : "");
+  }
+}
+
+// A line a kernel, a column an architecture: ours, NVRTC's, and ours specialised.
+void PrintMarkdown(const std::vector<Row>& rows, const std::vector<Target>& targets) {
+  std::printf("| kernel | |");
+  for (const Target& target : targets) std::printf(" sm_%d | NVRTC | specialised |", target.sm);
+  std::printf("\n|---|---|");
+  for (size_t i = 0; i < targets.size(); ++i) std::printf("---|---|---|");
+  for (size_t i = 0; i < rows.size(); ++i) {
+    const Row& row = rows[i];
+    if (i % targets.size() == 0) std::printf("\n| %s | %s |", row.kernel.c_str(), row.kind.c_str());
+    const Size other = row.nvrtc.value_or(Size{});
+    std::printf(" %d / %d | %d / %d | %d / %d |", row.generic.instructions, row.generic.registers, other.instructions,
+                other.registers, row.specialized.instructions, row.specialized.registers);
+  }
+  std::printf("\n");
+}
+
+// Whether the rule of the head of this file holds.
+bool Judge(const std::vector<Row>& rows) {
+  constexpr double kSlack = 0.02, kSpecialized = 0.85;
+  constexpr int kSlackRows = 3;
+  int longer = 0, compared = 0;
+  bool good = true;
+  double logs = 0;
+  for (const Row& row : rows) {
+    if (!row.nvrtc.has_value()) continue;
+    ++compared;
+    logs += std::log(double(row.specialized.instructions) / row.nvrtc->instructions);
+    longer += row.Longer(0);
+    if (row.Longer(kSlack) || row.MoreRegisters()) {
+      std::fprintf(stderr, "sass_size: %s for sm_%d: %d instructions and %d registers, NVRTC's %d and %d\n",
+                   row.kernel.c_str(), row.sm, row.generic.instructions, row.generic.registers, row.nvrtc->instructions,
+                   row.nvrtc->registers);
+      good = false;
+    }
+  }
+  if (compared == 0) return true;
+  const double mean = std::exp(logs / compared);
+  std::fprintf(stderr, "sass_size: %d of %d longer than NVRTC's; specialised / NVRTC's generic, geometric mean: %.3f\n",
+               longer, compared, mean);
+  return good && longer <= kSlackRows && mean <= kSpecialized;
+}
+
+int Main(const std::string& format, const std::vector<Target>& targets, const std::string& only, bool ptx) {
+  if (FindPtxas().empty()) {
     std::fprintf(stderr, "sass_size: ptxas was not found (CUDA toolkit); nothing measured\n");
     return 0;
   }
-  absl::StatusOr<slipway::Nvrtc> nvrtc = slipway::Nvrtc::Open();
+  absl::StatusOr<Nvrtc> nvrtc = Nvrtc::Open();
   if (!nvrtc.ok()) std::fprintf(stderr, "sass_size: %s\n", nvrtc.status().ToString().c_str());
-  if (json) std::printf("[");
-  if (!json) std::printf("%-16s %8s %8s   instructions, ptxas -O3 sm_%d\n", "kernel", "slipway", "nvrtc", kSm);
-  bool longer = false, first = true;
-  for (const slipway::Twin& twin : slipway::MakeTwins()) {
-    const absl::StatusOr<size_t> ours = Size(OurPtx(twin), twin.name);
-    absl::StatusOr<size_t> theirs = absl::NotFoundError("no NVRTC");
-    if (nvrtc.ok()) theirs = Size(nvrtc->CompileToPtx(twin.cuda, kSm), twin.name);
-    if (!ours.ok() || (nvrtc.ok() && !theirs.ok())) {
-      const absl::Status& status = ours.ok() ? theirs.status() : ours.status();
-      std::fprintf(stderr, "%s: %s\n", twin.name.c_str(), status.ToString().c_str());
-      return 1;
+  std::vector<Row> rows;
+  for (const Twin& twin : MakeTwins({.keep_llvm = false})) {
+    if (!only.empty() && twin.name != only) continue;
+    for (const Target& target : targets) {
+      Row row{.kernel = twin.name, .kind = twin.kind, .sm = target.sm};
+      const std::string generic = Require(twin.name, twin.generic(target)).inspection->ptx;
+      row.generic = Measure(twin.name, generic, target.sm);
+      row.specialized = Measure(twin.name, Require(twin.name, twin.specialized(target)).inspection->ptx, target.sm);
+      std::string other;
+      if (nvrtc.ok()) {
+        other = Require(twin.name, nvrtc->CompileToPtx(twin.cuda, target.sm));
+        row.nvrtc = Measure(twin.name, other, target.sm);
+      }
+      if (ptx) std::printf("%s\n%s\n", generic.c_str(), other.c_str());
+      rows.push_back(row);
     }
-    longer |= theirs.ok() && *ours > *theirs;
-    const std::string other = theirs.ok() ? std::to_string(*theirs) : json ? "null" : "-";
-    if (json) {
-      std::printf("%s\n  {\"kernel\": \"%s\", \"sm\": %d, \"slipway\": %zu, \"nvrtc\": %s}", first ? "" : ",",
-                  twin.name.c_str(), kSm, *ours, other.c_str());
-    } else {
-      std::printf("%-16s %8zu %8s\n", twin.name.c_str(), *ours, other.c_str());
-    }
-    first = false;
   }
-  if (json) std::printf("\n]\n");
-  return longer ? 1 : 0;
+  if (format == "--json") {
+    PrintJson(rows);
+  } else if (format == "--markdown") {
+    PrintMarkdown(rows, targets);
+  } else {
+    PrintText(rows);
+  }
+  return Judge(rows) ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace slipway
+
+int main(int argc, char** argv) {
+  std::string format, architectures = "sm_75,sm_90,sm_120", only;
+  bool ptx = false;
+  for (int i = 1; i < argc; ++i) {
+    const std::string argument = argv[i];
+    if (argument == "--json" || argument == "--markdown") {
+      format = argument;
+    } else if (argument == "--arch" && i + 1 < argc) {
+      architectures = argv[++i];
+    } else if (argument == "--kernel" && i + 1 < argc) {
+      only = argv[++i];
+    } else if (argument == "--ptx") {
+      ptx = true;
+    } else {
+      std::fprintf(stderr, "usage: sass_size [--json | --markdown] [--arch sm_75,sm_90] [--kernel NAME] [--ptx]\n");
+      return 2;
+    }
+  }
+  return slipway::Main(format, slipway::Require("--arch", slipway::ParseTargets(architectures)), only, ptx);
 }

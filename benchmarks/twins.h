@@ -1,27 +1,35 @@
-// Kernels written twice: as kernel IR and as CUDA C++ with the same parameters, for comparing what Slipway and NVRTC
-// make of them.
+// Kernels written twice: in embedded C++ and as CUDA C++ of the same meaning, for comparing what Slipway and NVRTC make
+// of them. Both take the same parameters, compute indices in the same type, and promise nothing of aliasing.
 #ifndef SLIPWAY_BENCHMARKS_TWINS_H_
 #define SLIPWAY_BENCHMARKS_TWINS_H_
 
+#include <functional>
 #include <string>
 #include <vector>
 
-#include "jit/ir.h"
+#include "absl/status/statusor.h"
+#include "slipway/compile_options.h"
+#include "slipway/kernel.h"
+#include "slipway/target.h"
 
 namespace slipway {
 
 struct Twin {
+  using Compile = std::function<absl::StatusOr<CompiledKernel>(const Target&)>;
+
   std::string name;  // Of the kernel, in both.
-  ir::Kernel kernel;
+  std::string kind;  // For people: "map", "reduction", ...
+  // Ours, for any arrays: strided, in 64-bit indices. The CUDA C++ is the same.
+  Compile generic;
+  // And as a launch with ordinary arrays gets it: contiguous, in 32-bit indices.
+  Compile specialized;
   std::string cuda;
 };
 
-// saxpy, a 5-point stencil and (x - y) * (x - y) / (1 + exp(-x)), float32 over strided arrays, each with 64-bit and
-// with 32-bit index arithmetic.
-std::vector<Twin> MakeTwins();
+std::vector<Twin> MakeTwins(const CompileOptions& options);
 
-// saxpy with 64-bit indices alone.
-Twin MakeSaxpy();
+// saxpy alone.
+Twin MakeSaxpy(const CompileOptions& options);
 
 }  // namespace slipway
 

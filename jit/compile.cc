@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -93,17 +94,20 @@ absl::Status EmitPtx(llvm::Module& module, llvm::TargetMachine& machine, std::st
 }
 
 absl::StatusOr<CompiledKernel> CompileUnseen(const ir::Kernel& kernel, const Target& target,
-                                             const CompileOptions& options) {
+                                             const CompileOptions& given) {
   SLIPWAY_RETURN_IF_ERROR(CheckTarget(target));
+  SLIPWAY_RETURN_IF_ERROR(CheckOptions(given));
   SLIPWAY_RETURN_IF_ERROR(ir::Verify(kernel));
   SLIPWAY_RETURN_IF_ERROR(CheckName(kernel));
   SLIPWAY_RETURN_IF_ERROR(CheckParameterSpace(kernel, target));
 
+  CompileOptions options = given;
+  options.math = ResolveMathLibrary(given.math);
   auto inspection = std::make_shared<Inspection>();
   inspection->ir = ir::Print(kernel);
   Stopwatch stopwatch(inspection->times);
 
-  SLIPWAY_ASSIGN_OR_RETURN(TargetMachineLease machine, TargetMachineLease::Take(target));
+  SLIPWAY_ASSIGN_OR_RETURN(TargetMachineLease machine, TargetMachineLease::Take(target, options.opt_level));
   std::string errors;
   // A context of its own for each compile: types and constants that pile up in a shared one are never freed.
   llvm::LLVMContext context;
@@ -112,16 +116,16 @@ absl::StatusOr<CompiledKernel> CompileUnseen(const ir::Kernel& kernel, const Tar
   module.setTargetTriple(machine->getTargetTriple());
   module.setDataLayout(machine->createDataLayout());
 
-  const MathLibrary library = ResolveMathLibrary(options.math);
-  SLIPWAY_ASSIGN_OR_RETURN(Lowered lowered, LowerToLlvm(kernel, target, library, module));
+  SLIPWAY_ASSIGN_OR_RETURN(Lowered lowered, LowerToLlvm(kernel, target, options, module));
   stopwatch.Lap("lower");
   if (!lowered.math_symbols.empty()) {
-    SLIPWAY_RETURN_IF_ERROR(LinkMath(library, lowered.math_symbols, target, module));
-    inspection->math_library = Name(library);
+    SLIPWAY_RETURN_IF_ERROR(LinkMath(options, lowered.math_symbols, target, module));
+    inspection->math_library = Name(options.math);
     stopwatch.Lap("link math");
   }
-  const bool has_calls = !lowered.math_symbols.empty();
-  Optimize(module, *machine, {.has_loops = lowered.has_loops, .unrolls = lowered.unrolls, .has_calls = has_calls});
+  const KernelShape shape = {
+      .has_loops = lowered.has_loops, .unrolls = lowered.unrolls, .has_calls = !lowered.math_symbols.empty()};
+  Optimize(module, *machine, shape, options);
   stopwatch.Lap("optimize");
   if (options.keep_llvm) {
     llvm::raw_string_ostream stream(inspection->llvm);

@@ -1,27 +1,34 @@
 #include "jit/compile_cache.h"
 
-#include <array>
 #include <cstdint>
 #include <list>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
 #include "launch/shared_modules.h"
 #include "slipway/kernel_cache.h"
 
 namespace slipway {
 namespace {
 
-// The structural hash; target; options.
-using Key = std::array<uint64_t, 4>;
+// The structural hash; target and options as text.
+struct Key {
+  ir::StructuralHash hash;
+  std::string how;
+  friend bool operator==(const Key&, const Key&) = default;
+  template <class H>
+  friend H AbslHashValue(H state, const Key& key) {
+    return H::combine(std::move(state), key.hash[0], key.hash[1], key.how);
+  }
+};
 
 Key KeyOf(const ir::Kernel& kernel, const Target& target, const CompileOptions& options) {
-  const ir::StructuralHash hash = ir::Hash(kernel);
-  return {hash[0], hash[1], static_cast<uint64_t>(target.sm) << 32 | static_cast<uint64_t>(target.ptx_isa),
-          static_cast<uint64_t>(options.math) << 1 | (options.keep_llvm ? 1 : 0)};
+  return {ir::Hash(kernel), absl::StrCat(ToString(target), " ", ToString(options), options.keep_llvm ? " llvm" : "")};
 }
 
 size_t BytesOf(const CompiledKernel& compiled) {
@@ -147,6 +154,8 @@ class Cache {
 
 absl::StatusOr<CompiledKernel> CompileOnce(const ir::Kernel& kernel, const Target& target,
                                            const CompileOptions& options) {
+  // Lines of the source are no part of the hash.
+  if (options.line_info) return Compile(kernel, target, options);
   return Cache::Get().GetOrCompile(kernel, target, options);
 }
 

@@ -9,10 +9,11 @@
 
 namespace slipway {
 
-// As Compile, unless the same kernel (by its structural hash, with the values of captured numbers left out) was compiled
-// before for the same target with the same options: then what came of that, with this kernel's captured numbers. Its
-// inspection is that of the first. Threads that ask for one kernel at once wait for one compile; failures are not kept.
-// What copies of one result are loaded from is loaded once a device, too.
+// As Compile, unless the same kernel (by its structural hash, with the values of captured numbers left out) was
+// compiled before for the same target with the same options: then what came of that, with this kernel's captured
+// numbers. Its inspection is that of the first. With line_info nothing is remembered. Threads that ask for one kernel
+// at once wait for one compile; failures are not kept. What copies of one result are loaded from is loaded once a
+// device, too.
 absl::StatusOr<CompiledKernel> CompileOnce(const ir::Kernel& kernel, const Target& target,
                                            const CompileOptions& options = {});
 

@@ -39,15 +39,15 @@ class Traced final : public TracedKernel {
   const absl::Status& status() const override { return status_; }
   std::string ir() const override { return status_.ok() ? ir::Print(kernel_) : std::string(); }
 
-  absl::StatusOr<CompiledKernel> Compile(const Device& device, bool index32) const override {
+  absl::StatusOr<CompiledKernel> Compile(const Target& target, bool index32,
+                                         const CompileOptions& options) const override {
     SLIPWAY_RETURN_IF_ERROR(status_);
-    SLIPWAY_ASSIGN_OR_RETURN(const Target target, TargetFor(device));
-    if (!index32) return Compiled(CompileOnce(kernel_, target));
+    if (!index32) return Compiled(CompileOnce(kernel_, target, options));
     ir::Kernel narrow = kernel_;
     for (ParamSpec& param : narrow.params) {
       if (param.kind == ParamKind::kArray) param.index = IndexWidth::kIndex32;
     }
-    return Compiled(CompileOnce(narrow, target));
+    return Compiled(CompileOnce(narrow, target, options));
   }
 
  private:

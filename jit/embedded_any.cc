@@ -152,8 +152,9 @@ absl::Status CheckTraceable(const std::string& name, const Signature& signature,
   return absl::OkStatus();
 }
 
-absl::StatusOr<Kernel> LoadTraced(const Device& device, const TracedKernel& traced) {
-  SLIPWAY_ASSIGN_OR_RETURN(CompiledKernel compiled, traced.Compile(device, /*index32=*/false));
+absl::StatusOr<Kernel> LoadTraced(const Device& device, const TracedKernel& traced, const CompileOptions& options) {
+  SLIPWAY_ASSIGN_OR_RETURN(const Target target, TargetFor(device));
+  SLIPWAY_ASSIGN_OR_RETURN(CompiledKernel compiled, traced.Compile(target, /*index32=*/false, options));
   return Kernel::Load(device, std::move(compiled));
 }
 

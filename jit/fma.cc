@@ -40,6 +40,7 @@ llvm::Value* Fuse(llvm::BinaryOperator& sum) {
 
 llvm::PreservedAnalyses FmaPass::run(llvm::Function& function, llvm::FunctionAnalysisManager&) {
   for (llvm::Instruction& instruction : llvm::make_early_inc_range(llvm::instructions(function))) {
+    if (!contract_) break;
     auto* sum = llvm::dyn_cast<llvm::BinaryOperator>(&instruction);
     if (sum == nullptr || !(sum->getType()->isFloatTy() || sum->getType()->isDoubleTy())) continue;
     const bool adds = sum->getOpcode() == llvm::Instruction::FAdd || sum->getOpcode() == llvm::Instruction::FSub;

@@ -13,7 +13,11 @@ namespace slipway {
 // says which operations are fused, and every device that runs it gets the same bits. The 16-bit types are left alone:
 // their operators are defined as rounding once each.
 struct FmaPass : llvm::PassInfoMixin<FmaPass> {
+  explicit FmaPass(bool contract) : contract_(contract) {}
   llvm::PreservedAnalyses run(llvm::Function& function, llvm::FunctionAnalysisManager& analyses);
+
+ private:
+  bool contract_;  // Whether anything is fused, or flags are only taken off.
 };
 
 }  // namespace slipway

@@ -233,11 +233,29 @@ absl::StatusOr<std::string> KernelBuilder::Ir() {
   SLIPWAY_RETURN_IF_ERROR(kernel.status());
   return kernel.ir();
 }
-absl::StatusOr<CompiledKernel> KernelBuilder::Compile(const Device& device, bool index32) {
-  return Finish().Compile(device, index32);
+absl::StatusOr<CompiledKernel> KernelBuilder::Compile(const Device& device, bool index32,
+                                                      const CompileOptions& options) {
+  SLIPWAY_ASSIGN_OR_RETURN(const Target target, TargetFor(device));
+  return Compile(target, index32, options);
 }
-absl::StatusOr<Kernel> KernelBuilder::Build(const Device& device, bool index32) {
-  SLIPWAY_ASSIGN_OR_RETURN(CompiledKernel compiled, Compile(device, index32));
+absl::StatusOr<CompiledKernel> KernelBuilder::Compile(const Target& target, bool index32,
+                                                      const CompileOptions& options) {
+  return Finish().Compile(target, index32, options);
+}
+absl::StatusOr<std::vector<CompiledKernel>> KernelBuilder::CompileForAll(absl::Span<const Target> targets, bool index32,
+                                                                         const CompileOptions& options) {
+  std::vector<CompiledKernel> kernels;
+  for (const Target& target : targets) {
+    absl::StatusOr<CompiledKernel> compiled = Compile(target, index32, options);
+    if (!compiled.ok()) {
+      return absl::Status(compiled.status().code(), absl::StrCat(ToString(target), ": ", compiled.status().message()));
+    }
+    kernels.push_back(*std::move(compiled));
+  }
+  return kernels;
+}
+absl::StatusOr<Kernel> KernelBuilder::Build(const Device& device, bool index32, const CompileOptions& options) {
+  SLIPWAY_ASSIGN_OR_RETURN(CompiledKernel compiled, Compile(device, index32, options));
   return Kernel::Load(device, std::move(compiled));
 }
 

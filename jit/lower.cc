@@ -29,19 +29,25 @@ using llvm::Value;
 
 class KernelLowering {
  public:
-  KernelLowering(const ir::Kernel& kernel, const Target& target, MathLibrary library, llvm::Module& module)
+  KernelLowering(const ir::Kernel& kernel, const Target& target, const CompileOptions& options, llvm::Module& module)
       : kernel_(kernel),
+        options_(options),
         module_(module),
         context_(module.getContext()),
         b_(context_),
         entry_(context_),
-        ops_(b_, target, library),
+        ops_(b_, target, options),
         values_(kernel.insts.size(), nullptr),
         memory_(kernel, target, module, b_, entry_, values_),
         threads_(kernel, target, module, b_, entry_, ops_, values_) {
-    // Permission to contract, spent by jit/fma.cc and by nothing else.
+    // Permission to contract is spent by jit/fma.cc and by nothing else.
+    const FastMath& fast = options.fast_math;
     llvm::FastMathFlags flags;
-    flags.setAllowContract();
+    flags.setAllowContract(options.contract);
+    flags.setAllowReassoc(fast.reassociate);
+    flags.setNoSignedZeros(fast.reassociate);
+    flags.setNoNaNs(fast.no_nans);
+    flags.setNoInfs(fast.no_infinities);
     b_.setFastMathFlags(flags);
   }
 
@@ -59,6 +65,8 @@ class KernelLowering {
  private:
   void MakeFunction() {
     function_ = memory_.MakeFunction();
+    SetFloatMode(*function_, options_.fast_math);
+    LimitRegisters();
     // Parameters are read and variables live in the entry block, which dominates every use; the kernel's body follows.
     BasicBlock* entry = BasicBlock::Create(context_, "entry", function_);
     BasicBlock* body = BasicBlock::Create(context_, "body", function_);
@@ -68,6 +76,13 @@ class KernelLowering {
       variables_.push_back(entry_.CreateAlloca(ValueType(context_, variable.type), nullptr, variable.name));
     }
     b_.SetInsertPoint(body);
+  }
+
+  // The smaller of what the kernel and the options say.
+  void LimitRegisters() {
+    const uint32_t own = kernel_.bounds.max_registers, asked = options_.max_registers;
+    const uint32_t limit = own == 0 || asked == 0 ? std::max(own, asked) : std::min(own, asked);
+    if (limit != 0) function_->addFnAttr("nvvm.maxnreg", std::to_string(limit));
   }
 
   absl::Status LowerBlock(BlockId block) {
@@ -376,6 +391,7 @@ class KernelLowering {
   };
 
   const ir::Kernel& kernel_;
+  const CompileOptions& options_;
   llvm::Module& module_;
   llvm::LLVMContext& context_;
   llvm::IRBuilder<> b_;
@@ -395,9 +411,9 @@ class KernelLowering {
 
 }  // namespace
 
-absl::StatusOr<Lowered> LowerToLlvm(const ir::Kernel& kernel, const Target& target, MathLibrary library,
+absl::StatusOr<Lowered> LowerToLlvm(const ir::Kernel& kernel, const Target& target, const CompileOptions& options,
                                     llvm::Module& module) {
-  return KernelLowering(kernel, target, library, module).Run();
+  return KernelLowering(kernel, target, options, module).Run();
 }
 
 }  // namespace slipway

@@ -21,13 +21,13 @@ struct Lowered {
   bool unrolls = false;  // Whether a loop asks to be unrolled.
 };
 
-// Adds `kernel` to `module` as an entry of its name. `library` is kLibdevice or kLibclc and only gives the names by
+// Adds `kernel` to `module` as an entry of its name. options.math is kLibdevice or kLibclc and only gives the names by
 // which math functions are called. UNIMPLEMENTED, with the place in the source, for an operation on a type that is not
 // supported.
 //
 // Parameters follow jit/compile.h's ABI: a scalar as itself, an array as its struct by value. No aliasing is promised:
 // arrays may overlap.
-absl::StatusOr<Lowered> LowerToLlvm(const ir::Kernel& kernel, const Target& target, MathLibrary library,
+absl::StatusOr<Lowered> LowerToLlvm(const ir::Kernel& kernel, const Target& target, const CompileOptions& options,
                                     llvm::Module& module);
 
 }  // namespace slipway

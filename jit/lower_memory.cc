@@ -175,7 +175,6 @@ llvm::Function* MemoryLowering::MakeFunction() {
   };
   bound("nvvm.maxntid", kernel_.bounds.max_threads);
   bound("nvvm.minctasm", kernel_.bounds.min_blocks);
-  bound("nvvm.maxnreg", kernel_.bounds.max_registers);
   return function_;
 }
 

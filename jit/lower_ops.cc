@@ -83,6 +83,9 @@ Value* OperatorLowering::Apply(Op op, DType type, absl::Span<Value* const> opera
   if ((type == DType::kFloat16 || type == DType::kBFloat16) && !moves_bits && !in_halves) {
     return InFloat32(op, type, operands);
   }
+  if (type == DType::kFloat32) {
+    if (Value* approximation = Approximate(op, operands)) return approximation;
+  }
   switch (how.by) {
     case LowerBy::kNone:
       return nullptr;
@@ -114,15 +117,16 @@ Value* OperatorLowering::Apply(Op op, DType type, absl::Span<Value* const> opera
       return b_.CreateSelect(operands[0], operands[1], operands[2]);
     case LowerBy::kFma:
       return Fma(operands);
-    case LowerBy::kNvvm:
-      return b_.CreateIntrinsic(
-          llvm::Intrinsic::lookupIntrinsicID(absl::StrCat(how.name, type == DType::kFloat64 ? ".d" : ".f")), {},
-          llvm::ArrayRef<Value*>(operands.data(), operands.size()));
+    case LowerBy::kNvvm: {
+      const char* form = type == DType::kFloat64 ? ".d" : options_.fast_math.flush_subnormals ? ".ftz.f" : ".f";
+      return b_.CreateIntrinsic(llvm::Intrinsic::lookupIntrinsicID(absl::StrCat(how.name, form)), {},
+                                llvm::ArrayRef<Value*>(operands.data(), operands.size()));
+    }
     case LowerBy::kPtx:
       if (op == Op::kFastTanh && target_.ptx_isa < 70) {  // PTX ISA 7.0 brought tanh.approx.
         return Library(ir::SemanticsOf(op), "tanh", operands);
       }
-      return PtxInstruction(b_, how.name, operands[0]->getType(), {operands.data(), operands.size()});
+      return Approximating(how.name, operands);
     case LowerBy::kInteger: {
       Value* result = LowerIntegerFunction(b_, how.name, IsSignedInteger(type), operands);
       SLIPWAY_CHECK(result != nullptr, "the semantics table names an unknown integer function");
@@ -283,7 +287,7 @@ Value* OperatorLowering::Library(const ir::Semantics& row, const char* stem, abs
     Value* zero = llvm::ConstantFP::getZero(type);
     arguments[1] = b_.CreateSelect(b_.CreateFCmpOEQ(arguments[1], zero), zero, arguments[1]);
   }
-  if (library_ == MathLibrary::kLibclc) {
+  if (options_.math == MathLibrary::kLibclc) {
     const llvm::StringRef name(stem);
     if ((name == "fmod" || name == "remainder") && type->isFloatTy()) {
       // Its float32 functions are wrong for subnormal divisors, its float64 ones are not; and the remainder of two
@@ -302,7 +306,7 @@ Value* OperatorLowering::Library(const ir::Semantics& row, const char* stem, abs
     }
   }
   const std::string symbol =
-      MathSymbol(library_, stem, type->isDoubleTy(), absl::string_view(row.slots, operands.size()));
+      MathSymbol(options_.math, stem, type->isDoubleTy(), absl::string_view(row.slots, operands.size()));
   if (std::find(math_symbols_.begin(), math_symbols_.end(), symbol) == math_symbols_.end()) {
     math_symbols_.push_back(symbol);
   }

@@ -29,11 +29,14 @@ llvm::Value* RoundToOdd(llvm::IRBuilder<>& b, llvm::Value* down, llvm::Value* up
 // The LLVM type of a value. bool is i1, integers carry no sign, complex types are a struct of two floats.
 llvm::Type* ValueType(llvm::LLVMContext& context, DType dtype);
 
+// How float32 subnormals are treated in a function.
+void SetFloatMode(llvm::Function& function, const FastMath& fast_math);
+
 class OperatorLowering {
  public:
-  // `library` is kLibdevice or kLibclc: whose names math functions are called by.
-  OperatorLowering(llvm::IRBuilder<>& builder, const Target& target, MathLibrary library)
-      : b_(builder), target_(target), library_(library) {}
+  // options.math is kLibdevice or kLibclc: whose names math functions are called by.
+  OperatorLowering(llvm::IRBuilder<>& builder, const Target& target, const CompileOptions& options)
+      : b_(builder), target_(target), options_(options) {}
 
   // The result of an operator on values of the types that its row's slots want, `type` being the type of the operation.
   // Null where the semantics table has no lowering for it.
@@ -55,6 +58,9 @@ class OperatorLowering {
   llvm::Value* Classify(ir::Op op, llvm::Value* a);
   llvm::Value* Fma(absl::Span<llvm::Value* const> operands);
   llvm::Value* Library(const ir::Semantics& row, const char* stem, absl::Span<llvm::Value* const> operands);
+  // What fast_math puts in an operator's place on float32 (jit/lower_fast.cc); null where it leaves it alone.
+  llvm::Value* Approximate(ir::Op op, absl::Span<llvm::Value* const> operands);
+  llvm::Value* Approximating(const char* instruction, absl::Span<llvm::Value* const> operands);
   llvm::Value* InFloat32(ir::Op op, DType type, absl::Span<llvm::Value* const> operands);
 
   // Casts (jit/lower_casts.cc).
@@ -66,7 +72,7 @@ class OperatorLowering {
 
   llvm::IRBuilder<>& b_;
   const Target target_;
-  const MathLibrary library_;
+  const CompileOptions options_;
   std::vector<std::string> math_symbols_;
 };
 

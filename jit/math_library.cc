@@ -16,6 +16,7 @@
 #include "absl/strings/str_join.h"
 #include "driver/check.h"
 #include "driver/status_macros.h"
+#include "jit/lower_ops.h"
 #include "jit/semantics.h"
 #include "llvm/Analysis/ValueTracking.h"
 #include "llvm/Bitcode/BitcodeReader.h"
@@ -94,8 +95,9 @@ struct Libraries {
   std::string libclc = FindLibclc();
 
   std::mutex mutex;
-  // Bitcode of the functions that some kernel called together, by library, architecture and names.
-  using Key = std::tuple<MathLibrary, int, std::string>;
+  // Bitcode of the functions that some kernel called together, by library, architecture, the fast_math that they ask
+  // for, and names.
+  using Key = std::tuple<MathLibrary, int, int, std::string>;
   std::map<Key, std::shared_ptr<const std::string>> extracts;
 
   const std::string& PathOf(MathLibrary library) const {
@@ -119,8 +121,8 @@ absl::Status NotInstalled(MathLibrary library, const std::string& path, const st
                   "toolkit"));
 }
 
-// __nvvm_reflect("__CUDA_FTZ") and the like ask how the kernel is compiled: exactly, for this architecture.
-void ResolveReflection(llvm::Module& module, const Target& target) {
+// __nvvm_reflect("__CUDA_FTZ") and the like ask how the kernel is compiled.
+void ResolveReflection(llvm::Module& module, const Target& target, const FastMath& fast) {
   llvm::Function* reflect = module.getFunction("__nvvm_reflect");
   if (reflect == nullptr) return;
   for (llvm::User* user : llvm::make_early_inc_range(reflect->users())) {
@@ -129,7 +131,9 @@ void ResolveReflection(llvm::Module& module, const Target& target) {
     llvm::getConstantStringInfo(call->getArgOperand(0), question);
     int answer = 0;
     if (question == "__CUDA_ARCH") answer = target.sm * 10;
-    if (question == "__CUDA_PREC_DIV" || question == "__CUDA_PREC_SQRT") answer = 1;
+    if (question == "__CUDA_FTZ") answer = fast.flush_subnormals;
+    if (question == "__CUDA_PREC_DIV") answer = !fast.division;
+    if (question == "__CUDA_PREC_SQRT") answer = !fast.sqrt;
     call->replaceAllUsesWith(llvm::ConstantInt::get(call->getType(), answer));
     call->eraseFromParent();
   }
@@ -217,8 +221,9 @@ absl::Status CheckLibclcHas(absl::string_view symbol) {
       ", the only math library found: install the CUDA toolkit or set SLIPWAY_LIBDEVICE to a libdevice.10.bc"));
 }
 
-absl::StatusOr<std::string> Extract(MathLibrary library, const std::vector<std::string>& symbols, const Target& target,
-                                    const llvm::Module& like) {
+absl::StatusOr<std::string> Extract(const CompileOptions& options, const std::vector<std::string>& symbols,
+                                    const Target& target, const llvm::Module& like) {
+  const MathLibrary library = options.math;
   const std::string& path = TheLibraries().PathOf(library);
   if (path.empty()) return NotInstalled(library, path, "");
   auto buffer = llvm::MemoryBuffer::getFile(path);
@@ -247,13 +252,14 @@ absl::StatusOr<std::string> Extract(MathLibrary library, const std::vector<std::
   }
   llvm::StripDebugInfo(extract);
   for (llvm::NamedMDNode& node : llvm::make_early_inc_range(extract.named_metadata())) node.eraseFromParent();
-  ResolveReflection(extract, target);
+  ResolveReflection(extract, target, options.fast_math);
   for (llvm::Function& function : extract) {
     if (function.isDeclaration()) continue;
     Clean(function);
     if (library == MathLibrary::kLibdevice) AllowContraction(function);
     if (library == MathLibrary::kLibclc) SaturateConversions(function);
     SetAttributes(function);
+    SetFloatMode(function, options.fast_math);
     if (std::find(symbols.begin(), symbols.end(), function.getName()) == symbols.end()) {
       function.setLinkage(llvm::GlobalValue::InternalLinkage);
     }
@@ -271,14 +277,16 @@ absl::StatusOr<std::string> Extract(MathLibrary library, const std::vector<std::
 // Kernels come without end, the sets of functions that they use hardly: the bound is for the program that tries.
 constexpr size_t kMaxExtracts = 256;
 
-absl::StatusOr<std::shared_ptr<const std::string>> FindExtract(MathLibrary library,
+absl::StatusOr<std::shared_ptr<const std::string>> FindExtract(const CompileOptions& options,
                                                                const std::vector<std::string>& symbols,
                                                                const Target& target, const llvm::Module& like) {
   Libraries& libraries = TheLibraries();
   std::lock_guard<std::mutex> lock(libraries.mutex);
-  const Libraries::Key key(library, target.sm, absl::StrJoin(symbols, " "));
+  const FastMath& fast = options.fast_math;
+  const int reflected = fast.flush_subnormals | fast.division << 1 | fast.sqrt << 2;
+  const Libraries::Key key(options.math, target.sm, reflected, absl::StrJoin(symbols, " "));
   if (auto it = libraries.extracts.find(key); it != libraries.extracts.end()) return it->second;
-  SLIPWAY_ASSIGN_OR_RETURN(std::string bitcode, Extract(library, symbols, target, like));
+  SLIPWAY_ASSIGN_OR_RETURN(std::string bitcode, Extract(options, symbols, target, like));
   if (libraries.extracts.size() >= kMaxExtracts) libraries.extracts.clear();
   return libraries.extracts[key] = std::make_shared<const std::string>(std::move(bitcode));
 }
@@ -311,14 +319,15 @@ MathLibrary ResolveMathLibrary(MathLibrary library) {
   return libraries.libdevice.empty() && !libraries.libclc.empty() ? MathLibrary::kLibclc : MathLibrary::kLibdevice;
 }
 
-absl::Status LinkMath(MathLibrary library, const std::vector<std::string>& symbols, const Target& target,
+absl::Status LinkMath(const CompileOptions& options, const std::vector<std::string>& symbols, const Target& target,
                       llvm::Module& module) {
+  const MathLibrary library = options.math;
   std::vector<std::string> sorted = symbols;
   std::sort(sorted.begin(), sorted.end());
   if (library == MathLibrary::kLibclc) {
     for (const std::string& symbol : sorted) SLIPWAY_RETURN_IF_ERROR(CheckLibclcHas(symbol));
   }
-  SLIPWAY_ASSIGN_OR_RETURN(std::shared_ptr<const std::string> bitcode, FindExtract(library, sorted, target, module));
+  SLIPWAY_ASSIGN_OR_RETURN(std::shared_ptr<const std::string> bitcode, FindExtract(options, sorted, target, module));
   auto extract = llvm::parseBitcodeFile(llvm::MemoryBufferRef(*bitcode, "math"), module.getContext());
   if (!extract) return absl::InternalError(absl::StrCat("math library: ", llvm::toString(extract.takeError())));
   if (llvm::Linker::linkModules(module, std::move(*extract))) {

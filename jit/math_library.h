@@ -28,10 +28,10 @@ const char* Name(MathLibrary library);
 // not fail: where none is installed that is said when a function is needed.
 MathLibrary ResolveMathLibrary(MathLibrary library);
 
-// Links `symbols` of `library` into `module`, internal, with whatever they call. NOT_FOUND if the library is not
-// installed (says what to install), UNIMPLEMENTED, naming the function, for one that libclc lacks or gives too badly.
-// Thread-safe; each function is read from disk once in a process.
-absl::Status LinkMath(MathLibrary library, const std::vector<std::string>& symbols, const Target& target,
+// Links `symbols` of the library options.math, which is not kAuto, into `module`, internal, with whatever they call.
+// NOT_FOUND if the library is not installed (says what to install), UNIMPLEMENTED, naming the function, for one that
+// libclc lacks or gives too badly. Thread-safe; each function is read from disk once in a process.
+absl::Status LinkMath(const CompileOptions& options, const std::vector<std::string>& symbols, const Target& target,
                       llvm::Module& module);
 
 }  // namespace slipway

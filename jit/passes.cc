@@ -16,40 +16,48 @@
 #include "llvm/Transforms/Scalar/LICM.h"
 #include "llvm/Transforms/Scalar/LoopPassManager.h"
 #include "llvm/Transforms/Scalar/LoopUnrollPass.h"
+#include "llvm/Transforms/Scalar/Reassociate.h"
 #include "llvm/Transforms/Scalar/SROA.h"
 #include "llvm/Transforms/Scalar/SimplifyCFG.h"
 
 namespace slipway {
 namespace {
 
-llvm::FunctionPassManager FunctionPasses(const PassOptions& options) {
+llvm::FunctionPassManager FunctionPasses(const KernelShape& shape, const CompileOptions& options) {
+  const int level = options.opt_level;
   llvm::FunctionPassManager passes;
-  passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
-  passes.addPass(llvm::EarlyCSEPass());
-  passes.addPass(llvm::InstCombinePass());
-  passes.addPass(llvm::SimplifyCFGPass());
-  if (options.has_loops) {
+  if (level >= 1) {
+    passes.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
+    passes.addPass(llvm::EarlyCSEPass());
+    if (level >= 2) passes.addPass(llvm::InstCombinePass());
+    passes.addPass(llvm::SimplifyCFGPass());
+  }
+  if (level >= 2 && options.fast_math.reassociate) passes.addPass(llvm::ReassociatePass());
+  if (level >= 3 && shape.has_loops) {
     // Loops are lowered with the test at the end already, so nothing has to rotate them. LLVM does not unroll: ptxas
     // does, knowing the registers and the latencies, and would unroll again what LLVM has unrolled.
     llvm::LoopPassManager loops;
     loops.addPass(llvm::LICMPass(llvm::LICMOptions()));
     loops.addPass(llvm::IndVarSimplifyPass());
     passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(loops), /*UseMemorySSA=*/true));
-    // Those that ask for it, by their metadata; the pass leaves others alone.
-    if (options.unrolls) {
-      passes.addPass(llvm::LoopUnrollPass(llvm::LoopUnrollOptions(/*OptLevel=*/2, /*OnlyWhenForced=*/true)));
-    }
   }
-  passes.addPass(llvm::GVNPass());
-  passes.addPass(llvm::InstCombinePass());
-  if (options.has_loops) passes.addPass(llvm::SimplifyCFGPass());
-  passes.addPass(FmaPass());
+  // Those that ask for it, by their metadata; the pass leaves others alone.
+  if (level >= 1 && shape.unrolls) {
+    passes.addPass(llvm::LoopUnrollPass(llvm::LoopUnrollOptions(/*OptLevel=*/2, /*OnlyWhenForced=*/true)));
+  }
+  if (level >= 3) {
+    passes.addPass(llvm::GVNPass());
+    passes.addPass(llvm::InstCombinePass());
+    if (shape.has_loops) passes.addPass(llvm::SimplifyCFGPass());
+  }
+  passes.addPass(FmaPass(options.contract));
   return passes;
 }
 
 }  // namespace
 
-void Optimize(llvm::Module& module, llvm::TargetMachine& machine, const PassOptions& options) {
+void Optimize(llvm::Module& module, llvm::TargetMachine& machine, const KernelShape& shape,
+              const CompileOptions& options) {
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager call_graph;
@@ -63,9 +71,9 @@ void Optimize(llvm::Module& module, llvm::TargetMachine& machine, const PassOpti
   builder.crossRegisterProxies(loops, functions, call_graph, modules);
 
   llvm::ModulePassManager passes;
-  if (options.has_calls) passes.addPass(llvm::AlwaysInlinerPass(/*InsertLifetimeIntrinsics=*/false));
-  if (options.has_calls) passes.addPass(llvm::GlobalDCEPass());
-  passes.addPass(llvm::createModuleToFunctionPassAdaptor(FunctionPasses(options)));
+  if (shape.has_calls) passes.addPass(llvm::AlwaysInlinerPass(/*InsertLifetimeIntrinsics=*/false));
+  if (shape.has_calls) passes.addPass(llvm::GlobalDCEPass());
+  passes.addPass(llvm::createModuleToFunctionPassAdaptor(FunctionPasses(shape, options)));
   passes.run(module, modules);
 }
 

@@ -2,6 +2,8 @@
 #ifndef SLIPWAY_JIT_PASSES_H_
 #define SLIPWAY_JIT_PASSES_H_
 
+#include "slipway/compile_options.h"
+
 namespace llvm {
 class Module;
 class TargetMachine;
@@ -9,14 +11,16 @@ class TargetMachine;
 
 namespace slipway {
 
-struct PassOptions {
+// What of the passes a kernel has use for.
+struct KernelShape {
   bool has_loops = false;  // Kernels without loops need a good half of the passes.
   bool unrolls = false;    // A loop asks to be unrolled.
   bool has_calls = false;  // Of math library functions, to be inlined.
 };
 
-// Optimises `module` in place, contraction to FMA included (jit/fma.h).
-void Optimize(llvm::Module& module, llvm::TargetMachine& machine, const PassOptions& options);
+// Optimises `module` in place as far as options.opt_level says, and contracts to FMA at every level (jit/fma.h).
+void Optimize(llvm::Module& module, llvm::TargetMachine& machine, const KernelShape& shape,
+              const CompileOptions& options);
 
 }  // namespace slipway
 

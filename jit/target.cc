@@ -5,11 +5,19 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "driver/as_absl.h"
+#include "driver/status_macros.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Support/CodeGen.h"
 #include "llvm/Support/TargetSelect.h"
@@ -117,6 +125,49 @@ absl::Status CheckTarget(const Target& target) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<Target> ParseTarget(std::string_view text) {
+  const auto unreadable = [&] {
+    return absl::InvalidArgumentError(absl::StrCat("target '", AsAbsl(text.substr(0, 64)),
+                                                   "' is not understood; write an architecture, as in sm_90, or one "
+                                                   "with a version of the PTX ISA, as in sm_90:8.3"));
+  };
+  const std::vector<absl::string_view> parts = absl::StrSplit(AsAbsl(text), ':');
+  Target target;
+  absl::string_view name = parts[0];
+  if (parts.size() > 2 || !absl::ConsumePrefix(&name, "sm_") || !absl::SimpleAtoi(name, &target.sm)) {
+    return unreadable();
+  }
+  if (const Architecture* architecture = FindArchitecture(target.sm)) target.ptx_isa = architecture->min_isa;
+  if (parts.size() == 2) {
+    const std::vector<absl::string_view> numbers = absl::StrSplit(parts[1], '.');
+    int major = 0, minor = 0;
+    if (numbers.size() != 2 || !absl::SimpleAtoi(numbers[0], &major) || !absl::SimpleAtoi(numbers[1], &minor) ||
+        major < 0 || major > 99 || minor < 0 || minor > 9) {
+      return unreadable();
+    }
+    target.ptx_isa = major * 10 + minor;
+  }
+  SLIPWAY_RETURN_IF_ERROR(CheckTarget(target));
+  return target;
+}
+
+absl::StatusOr<std::vector<Target>> ParseTargets(std::string_view text) {
+  std::vector<Target> targets;
+  for (const absl::string_view one : absl::StrSplit(AsAbsl(text), ',')) {
+    SLIPWAY_ASSIGN_OR_RETURN(const Target target, ParseTarget({absl::StripAsciiWhitespace(one).data(),
+                                                               absl::StripAsciiWhitespace(one).size()}));
+    for (const Target& other : targets) {
+      if (other.sm != target.sm) continue;
+      return absl::InvalidArgumentError(absl::StrCat("targets '", AsAbsl(text.substr(0, 64)), "' name sm_", target.sm,
+                                                     " twice; give each architecture once"));
+    }
+    targets.push_back(target);
+  }
+  return targets;
+}
+
+std::string ToString(const Target& target) { return absl::StrCat("sm_", target.sm, ":", IsaName(target.ptx_isa)); }
+
 uint32_t MaxParameterBytes(const Target& target) {
   // PTX ISA 8.1 raised the limit for sm_70 and newer.
   return target.ptx_isa >= 81 ? 32764 : 4096;
@@ -126,7 +177,8 @@ namespace {
 
 struct MachinePool {
   std::mutex mutex;
-  std::map<std::pair<int, int>, std::vector<std::unique_ptr<llvm::TargetMachine>>> idle;
+  // By architecture, PTX ISA and level of optimisation.
+  std::map<std::tuple<int, int, int>, std::vector<std::unique_ptr<llvm::TargetMachine>>> idle;
 };
 
 MachinePool& Pool() {
@@ -135,7 +187,7 @@ MachinePool& Pool() {
   return pool;
 }
 
-std::unique_ptr<llvm::TargetMachine> MakeMachine(const Target& target) {
+std::unique_ptr<llvm::TargetMachine> MakeMachine(const Target& target, int opt_level) {
   static const llvm::Target* nvptx = [] {
     LLVMInitializeNVPTXTargetInfo();
     LLVMInitializeNVPTXTarget();
@@ -149,40 +201,44 @@ std::unique_ptr<llvm::TargetMachine> MakeMachine(const Target& target) {
   // Contraction is done in IR (jit/fma.cc). Anything but Fast makes the back end write .rn on what it emits, which
   // forbids ptxas to contract further.
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
+  // The back end knows nothing better than its default.
+  constexpr llvm::CodeGenOptLevel kLevels[] = {llvm::CodeGenOptLevel::None, llvm::CodeGenOptLevel::Less,
+                                               llvm::CodeGenOptLevel::Default, llvm::CodeGenOptLevel::Default};
   return std::unique_ptr<llvm::TargetMachine>(nvptx->createTargetMachine(
       llvm::Triple("nvptx64-nvidia-cuda"), absl::StrCat("sm_", target.sm), absl::StrCat("+ptx", target.ptx_isa),
-      options, llvm::Reloc::Static, std::nullopt, llvm::CodeGenOptLevel::Default));
+      options, llvm::Reloc::Static, std::nullopt, kLevels[opt_level]));
 }
 
 }  // namespace
 
-absl::StatusOr<TargetMachineLease> TargetMachineLease::Take(const Target& target) {
+absl::StatusOr<TargetMachineLease> TargetMachineLease::Take(const Target& target, int opt_level) {
   MachinePool& pool = Pool();
   {
     std::lock_guard<std::mutex> lock(pool.mutex);
-    auto& idle = pool.idle[{target.sm, target.ptx_isa}];
+    auto& idle = pool.idle[{target.sm, target.ptx_isa, opt_level}];
     if (!idle.empty()) {
-      TargetMachineLease lease(target, std::move(idle.back()));
+      TargetMachineLease lease(target, opt_level, std::move(idle.back()));
       idle.pop_back();
       return lease;
     }
   }
-  std::unique_ptr<llvm::TargetMachine> machine = MakeMachine(target);
+  std::unique_ptr<llvm::TargetMachine> machine = MakeMachine(target, opt_level);
   if (machine == nullptr) {
     return absl::InternalError("LLVM has no NVPTX back end; Slipway needs an LLVM built with it, as Debian's is");
   }
-  return TargetMachineLease(target, std::move(machine));
+  return TargetMachineLease(target, opt_level, std::move(machine));
 }
 
-TargetMachineLease::TargetMachineLease(const Target& target, std::unique_ptr<llvm::TargetMachine> machine)
-    : target_(target), machine_(std::move(machine)) {}
+TargetMachineLease::TargetMachineLease(const Target& target, int opt_level,
+                                       std::unique_ptr<llvm::TargetMachine> machine)
+    : target_(target), opt_level_(opt_level), machine_(std::move(machine)) {}
 TargetMachineLease::TargetMachineLease(TargetMachineLease&&) noexcept = default;
 
 TargetMachineLease::~TargetMachineLease() {
   if (machine_ == nullptr) return;
   MachinePool& pool = Pool();
   std::lock_guard<std::mutex> lock(pool.mutex);
-  pool.idle[{target_.sm, target_.ptx_isa}].push_back(std::move(machine_));
+  pool.idle[{target_.sm, target_.ptx_isa, opt_level_}].push_back(std::move(machine_));
 }
 
 }  // namespace slipway

@@ -7,7 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "jit/compile.h"
+#include "slipway/target.h"
 
 namespace llvm {
 class TargetMachine;
@@ -24,10 +24,10 @@ uint32_t MaxParameterBytes(const Target& target);
 
 // A TargetMachine is costly to make, keeps no trace of what it compiled and serves one thread at a time: so they are
 // lent. The lease gives it back when destroyed; the pool holds at most as many as were ever lent at once, for each
-// target. Thread-safe.
+// target and level of optimisation. Thread-safe.
 class TargetMachineLease {
  public:
-  static absl::StatusOr<TargetMachineLease> Take(const Target& target);
+  static absl::StatusOr<TargetMachineLease> Take(const Target& target, int opt_level);
   TargetMachineLease(TargetMachineLease&&) noexcept;
   TargetMachineLease& operator=(TargetMachineLease&&) = delete;
   ~TargetMachineLease();
@@ -36,8 +36,9 @@ class TargetMachineLease {
   llvm::TargetMachine* operator->() const { return machine_.get(); }
 
  private:
-  TargetMachineLease(const Target& target, std::unique_ptr<llvm::TargetMachine> machine);
+  TargetMachineLease(const Target& target, int opt_level, std::unique_ptr<llvm::TargetMachine> machine);
   Target target_;
+  int opt_level_;
   std::unique_ptr<llvm::TargetMachine> machine_;
 };
 

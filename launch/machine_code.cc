@@ -120,7 +120,10 @@ absl::StatusOr<MachineCode> Assemble(std::string_view ptx, const std::string& ke
   return code;
 }
 
-absl::StatusOr<size_t> CountInstructions(std::string_view cubin, const std::string& kernel) {
+namespace {
+
+// The section of a kernel's code.
+absl::StatusOr<Elf64_Shdr> FindCode(std::string_view cubin, const std::string& kernel) {
   Elf64_Ehdr header;
   if (cubin.size() < sizeof(header) || std::memcmp(cubin.data(), ELFMAG, SELFMAG) != 0) {
     return absl::InvalidArgumentError("the cubin is no ELF file");
@@ -142,19 +145,26 @@ absl::StatusOr<size_t> CountInstructions(std::string_view cubin, const std::stri
     if (name_at >= cubin.size() || cubin.size() - name_at <= wanted.size()) continue;
     if (cubin.compare(name_at, wanted.size(), wanted) != 0 || cubin[name_at + wanted.size()] != '\0') continue;
     if (text.sh_offset > cubin.size() || text.sh_size > cubin.size() - text.sh_offset) break;
-    // The low 12 bits of an instruction hold its opcode, over the bits of its predicate.
-    auto opcode = [&](uint64_t instruction) {
-      uint16_t low = 0;
-      std::memcpy(&low, cubin.data() + text.sh_offset + 16 * instruction, sizeof(low));
-      return low & 0xfff;
-    };
-    constexpr int kNop = 0x918, kBranch = 0x947;
-    uint64_t count = text.sh_size / 16;
-    while (count > 0 && opcode(count - 1) == kNop) --count;
-    if (count > 0 && opcode(count - 1) == kBranch) --count;
-    return count;
+    return text;
   }
   return absl::NotFoundError(absl::StrCat("the cubin has no code for kernel '", kernel, "'"));
+}
+
+}  // namespace
+
+absl::StatusOr<size_t> CountInstructions(std::string_view cubin, const std::string& kernel) {
+  SLIPWAY_ASSIGN_OR_RETURN(const Elf64_Shdr text, FindCode(cubin, kernel));
+  // The low 12 bits of an instruction hold its opcode, over the bits of its predicate.
+  auto opcode = [&](uint64_t instruction) {
+    uint16_t low = 0;
+    std::memcpy(&low, cubin.data() + text.sh_offset + 16 * instruction, sizeof(low));
+    return low & 0xfff;
+  };
+  constexpr int kNop = 0x918, kBranch = 0x947;
+  uint64_t count = text.sh_size / 16;
+  while (count > 0 && opcode(count - 1) == kNop) --count;
+  if (count > 0 && opcode(count - 1) == kBranch) --count;
+  return count;
 }
 
 }  // namespace slipway

@@ -35,6 +35,7 @@
 #include "absl/types/span.h"
 #include "slipway/arg.h"
 #include "slipway/array.h"
+#include "slipway/compile_options.h"
 #include "slipway/device.h"
 #include "slipway/elementwise_plan.h"
 #include "slipway/kernel.h"
@@ -73,7 +74,7 @@ class Elementwise {
   // Parses `text`, at most 1 MiB of UTF-8. `name` becomes the kernels' name, as profilers show it: letters, digits and
   // underscores. INVALID_ARGUMENT with line, caret and what was expected for every mistake that needs no dtypes.
   static absl::StatusOr<Elementwise> Parse(std::string_view text, std::string_view signature = {},
-                                           std::string_view name = "elementwise");
+                                           std::string_view name = "elementwise", const CompileOptions& options = {});
 
   // Inputs by name, or by position. Allocates the output on the stream's device, with the dtype of its value (or as
   // declared) and the shape that the inputs broadcast to (0-d if all are numbers). Only for texts with one output.

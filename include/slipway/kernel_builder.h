@@ -28,12 +28,14 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "slipway/compile_options.h"
 #include "slipway/device.h"
 #include "slipway/dtype.h"
 #include "slipway/embedded.h"
 #include "slipway/kernel.h"
 #include "slipway/launch_bounds.h"
 #include "slipway/signature.h"
+#include "slipway/target.h"
 
 namespace slipway {
 
@@ -171,9 +173,15 @@ class KernelBuilder {
   absl::StatusOr<std::string> Ir();
   // PTX for a device, with its signature and inspection. `index32` computes addresses in 32 bits, and its launches
   // demand arrays that allow it. May be called again, for other devices.
-  absl::StatusOr<CompiledKernel> Compile(const Device& device, bool index32 = false);
+  absl::StatusOr<CompiledKernel> Compile(const Device& device, bool index32 = false,
+                                         const CompileOptions& options = {});
+  // The same for targets, which need no device: one, or several in their order.
+  absl::StatusOr<CompiledKernel> Compile(const Target& target, bool index32 = false,
+                                         const CompileOptions& options = {});
+  absl::StatusOr<std::vector<CompiledKernel>> CompileForAll(absl::Span<const Target> targets, bool index32 = false,
+                                                            const CompileOptions& options = {});
   // Compiles and loads it.
-  absl::StatusOr<Kernel> Build(const Device& device, bool index32 = false);
+  absl::StatusOr<Kernel> Build(const Device& device, bool index32 = false, const CompileOptions& options = {});
 
  private:
   // Makes this kernel the one that the thread traces.

@@ -32,11 +32,13 @@
 #include "slipway/tensor_trait.h"
 #include "slipway/typed_kernel.h"
 // jit
+#include "slipway/compile_options.h"
 #include "slipway/elementwise.h"
 #include "slipway/embedded.h"
 #include "slipway/kernel_builder.h"
 #include "slipway/kernel_cache.h"
 #include "slipway/launch_bounds.h"
 #include "slipway/memory_model.h"
+#include "slipway/target.h"
 
 #endif  // SLIPWAY_SLIPWAY_H_

@@ -112,6 +112,7 @@ struct Elementwise::State {
   internal::PlanSlots slots;
   text::Program program;
   std::string name;
+  CompileOptions options;
   double parse_microseconds = 0;
 
   // What a call's dtypes give, and the kernels. The device's address is part of a kernel's key, and devices_ keeps it
@@ -161,7 +162,7 @@ absl::StatusOr<Kernel> Elementwise::State::CompileFor(const Device& device, cons
   SLIPWAY_ASSIGN_OR_RETURN(const ir::Kernel kernel, elementwise::BuildKernel(program, typing, specialization, name));
   const double build_microseconds = MicrosecondsSince(begin);
   SLIPWAY_ASSIGN_OR_RETURN(const Target target, TargetFor(device));
-  SLIPWAY_ASSIGN_OR_RETURN(CompiledKernel compiled, CompileOnce(kernel, target));
+  SLIPWAY_ASSIGN_OR_RETURN(CompiledKernel compiled, CompileOnce(kernel, target, options));
   auto inspection = std::make_shared<Inspection>(*compiled.inspection);
   inspection->times.insert(inspection->times.begin(),
                            {{"parse", parse_microseconds}, {"build IR", build_microseconds}});
@@ -293,14 +294,16 @@ absl::StatusOr<std::vector<AnyArray>> Elementwise::State::Allocate(const Stream&
   return arrays;
 }
 
-absl::StatusOr<Elementwise> Elementwise::Parse(std::string_view text, std::string_view signature,
-                                               std::string_view name) {
+absl::StatusOr<Elementwise> Elementwise::Parse(std::string_view text, std::string_view signature, std::string_view name,
+                                               const CompileOptions& options) {
   SLIPWAY_RETURN_IF_ERROR(CheckName(name));
+  SLIPWAY_RETURN_IF_ERROR(CheckOptions(options));
   const auto begin = std::chrono::steady_clock::now();
   SLIPWAY_ASSIGN_OR_RETURN(text::Program program, text::Parse(text, signature));
   auto state = std::make_shared<State>();
   state->program = std::move(program);
   state->name = name;
+  state->options = options;
   state->parse_microseconds = MicrosecondsSince(begin);
   return Elementwise(std::move(state));
 }

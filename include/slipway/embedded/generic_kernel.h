@@ -19,6 +19,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "slipway/compile_options.h"
 #include "slipway/device.h"
 #include "slipway/embedded/generic_trace.h"
 #include "slipway/generic_kernel.h"
@@ -38,23 +39,24 @@ namespace slipway {
 // and structs, which embedded kernels do not take; and whatever compiling and loading return. variants() shows what
 // each signature became.
 template <class F>
-GenericKernel MakeGenericKernel(std::string name, std::initializer_list<const char*> parameter_names, F&& function) {
+GenericKernel MakeGenericKernel(std::string name, std::initializer_list<const char*> parameter_names, F&& function,
+                                const CompileOptions& options = {}) {
   using Function = std::decay_t<F>;
   auto traced = std::make_shared<const Function>(std::forward<F>(function));
   std::vector<std::string> names(parameter_names.begin(), parameter_names.end());
-  auto make = [name, names = std::move(names), traced = std::move(traced)](
+  auto make = [name, names = std::move(names), traced = std::move(traced), options](
                   const Device& device, const Signature& signature) -> absl::StatusOr<Kernel> {
     if (absl::Status status = internal::CheckTraceable(name, signature, internal::CountParams<Function>());
         !status.ok()) {
       return status;
     }
-    return internal::LoadTraced(device, *internal::TraceFor(name, names, signature, *traced));
+    return internal::LoadTraced(device, *internal::TraceFor(name, names, signature, *traced), options);
   };
   return GenericKernel(std::move(name), std::move(make));
 }
 template <class F>
-GenericKernel MakeGenericKernel(std::string name, F&& function) {
-  return MakeGenericKernel(std::move(name), {}, std::forward<F>(function));
+GenericKernel MakeGenericKernel(std::string name, F&& function, const CompileOptions& options = {}) {
+  return MakeGenericKernel(std::move(name), {}, std::forward<F>(function), options);
 }
 
 }  // namespace slipway

@@ -13,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "slipway/compile_options.h"
 #include "slipway/device.h"
 #include "slipway/embedded/any_param.h"
 #include "slipway/embedded/function_params.h"
@@ -75,7 +76,7 @@ std::shared_ptr<const TracedKernel> TraceFor(const std::string& name, const std:
 }
 
 // Compiles and loads what was traced, or says why it cannot be.
-absl::StatusOr<Kernel> LoadTraced(const Device& device, const TracedKernel& traced);
+absl::StatusOr<Kernel> LoadTraced(const Device& device, const TracedKernel& traced, const CompileOptions& options);
 
 }  // namespace slipway::internal
 

@@ -22,6 +22,7 @@
 #include "absl/status/statusor.h"
 #include "slipway/array.h"
 #include "slipway/bound_launch.h"
+#include "slipway/compile_options.h"
 #include "slipway/device.h"
 #include "slipway/dispatch.h"
 #include "slipway/embedded/array_var.h"
@@ -32,6 +33,7 @@
 #include "slipway/kernel.h"
 #include "slipway/launch_config.h"
 #include "slipway/stream.h"
+#include "slipway/target.h"
 #include "slipway/typed_kernel.h"
 
 namespace slipway {
@@ -82,8 +84,8 @@ inline constexpr bool kKnowsDevice<A> = TensorAccess<A>::kHasDevice || TensorAcc
 template <class... Params>
 class EmbeddedKernel {
  public:
-  explicit EmbeddedKernel(std::shared_ptr<const internal::TracedKernel> traced)
-      : state_(std::make_shared<State>(std::move(traced))) {}
+  explicit EmbeddedKernel(std::shared_ptr<const internal::TracedKernel> traced, const CompileOptions& options = {})
+      : state_(std::make_shared<State>(std::move(traced), options)) {}
 
   const std::string& name() const { return state_->traced->name(); }
   // Why the kernel cannot be: the first mistake made while it was traced. Launches return the same.
@@ -155,6 +157,11 @@ class EmbeddedKernel {
     return (*kernel)->kernel().compiled();
   }
 
+  // The same for a target, which needs no device, compiled anew by each call.
+  absl::StatusOr<CompiledKernel> CompiledFor(const Target& target, bool index32 = false) const {
+    return state_->traced->Compile(target, index32, state_->options);
+  }
+
   // What it became on its way: IR, LLVM IR, PTX, times by stage. `index32` shows the form for arrays that 32-bit
   // offsets reach.
   absl::StatusOr<Inspection> Inspect(const Device& device, bool index32 = false) const {
@@ -170,8 +177,10 @@ class EmbeddedKernel {
 
  private:
   struct State {
-    explicit State(std::shared_ptr<const internal::TracedKernel> t) : traced(std::move(t)) {}
+    State(std::shared_ptr<const internal::TracedKernel> t, const CompileOptions& o)
+        : traced(std::move(t)), options(o) {}
     const std::shared_ptr<const internal::TracedKernel> traced;
+    const CompileOptions options;
     // Keys: device id << 1 | index32. An entry's kernel keeps its device open, so the id stays its own.
     SpecializationCache<TypedKernel<Params...>> cache;
     // What was launched last, by index32: a launch that finds its device here need not look into the cache, whose
@@ -191,7 +200,9 @@ class EmbeddedKernel {
   [[gnu::noinline]] absl::StatusOr<const TypedKernel<Params...>*> Loaded(const Device& device, bool index32) const {
     const uint64_t key[] = {uint64_t{device.id()} << 1 | (index32 ? 1 : 0)};
     return state_->cache.GetOrMake(key, [&]() -> absl::StatusOr<TypedKernel<Params...>> {
-      absl::StatusOr<CompiledKernel> compiled = state_->traced->Compile(device, index32);
+      const absl::StatusOr<Target> target = TargetFor(device);
+      if (!target.ok()) return target.status();
+      absl::StatusOr<CompiledKernel> compiled = state_->traced->Compile(*target, index32, state_->options);
       if (!compiled.ok()) return std::move(compiled).status();
       return TypedKernel<Params...>::Load(device, *std::move(compiled));
     });
@@ -205,19 +216,21 @@ namespace internal {
 template <class... P, class F, size_t... I>
 EmbeddedKernel<typename KernelParam<P>::Launch...> TraceFunction(std::string name,
                                                                  std::initializer_list<const char*> names, F&& function,
-                                                                 std::tuple<P...>*, std::index_sequence<I...>) {
+                                                                 const CompileOptions& options, std::tuple<P...>*,
+                                                                 std::index_sequence<I...>) {
   TraceScope scope(std::move(name), {ParamTraits<typename KernelParam<P>::Launch>::Spec()...},
                    std::vector<std::string>(names.begin(), names.end()));
   // A braced list, so that the parameters are made in order. Each is moved into the function, which is no new variable.
   scope.Capturing(function);
   if (scope.ok()) std::apply(std::forward<F>(function), std::tuple<P...>{KernelParam<P>::Make(I)...});
-  return EmbeddedKernel<typename KernelParam<P>::Launch...>(scope.Finish());
+  return EmbeddedKernel<typename KernelParam<P>::Launch...>(scope.Finish(), options);
 }
 
 template <class F>
-auto MakeKernel(std::string name, std::initializer_list<const char*> names, F&& function) {
+auto MakeKernel(std::string name, std::initializer_list<const char*> names, F&& function,
+                const CompileOptions& options) {
   using Types = typename FunctionParams<std::decay_t<F>>::Types;
-  return TraceFunction(std::move(name), names, std::forward<F>(function), static_cast<Types*>(nullptr),
+  return TraceFunction(std::move(name), names, std::forward<F>(function), options, static_cast<Types*>(nullptr),
                        std::make_index_sequence<std::tuple_size_v<Types>>());
 }
 
@@ -233,17 +246,18 @@ auto MakeKernel(std::string name, std::initializer_list<const char*> names, F&& 
 // what it says is a Constant(k).
 //
 // Never fails: what went wrong is kept in status() and returned by every launch. INVALID_ARGUMENT for a mistake in the
-// kernel, RESOURCE_EXHAUSTED past the limits of docs/semantics.md, FAILED_PRECONDITION inside of another kernel's
-// function.
+// kernel or an option out of its range (compile_options.h), RESOURCE_EXHAUSTED past the limits of docs/semantics.md,
+// FAILED_PRECONDITION inside of another kernel's function.
 template <class F>
-auto MakeKernel(std::string name, F&& function) {
-  return internal::MakeKernel(std::move(name), {}, std::forward<F>(function));
+auto MakeKernel(std::string name, F&& function, const CompileOptions& options = {}) {
+  return internal::MakeKernel(std::move(name), {}, std::forward<F>(function), options);
 }
 // With a name for each parameter, in order, which messages and listings then use: {"y", "x", "a"}. Without them they
 // are arg0, arg1, ... INVALID_ARGUMENT for another number of names than of parameters, or the same name twice.
 template <class F>
-auto MakeKernel(std::string name, std::initializer_list<const char*> parameter_names, F&& function) {
-  return internal::MakeKernel(std::move(name), parameter_names, std::forward<F>(function));
+auto MakeKernel(std::string name, std::initializer_list<const char*> parameter_names, F&& function,
+                const CompileOptions& options = {}) {
+  return internal::MakeKernel(std::move(name), parameter_names, std::forward<F>(function), options);
 }
 
 }  // namespace slipway

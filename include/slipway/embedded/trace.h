@@ -19,12 +19,14 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "slipway/compile_options.h"
 #include "slipway/device.h"
 #include "slipway/dtype.h"
 #include "slipway/kernel.h"
 #include "slipway/launch_bounds.h"
 #include "slipway/memory_model.h"
 #include "slipway/signature.h"
+#include "slipway/target.h"
 
 namespace slipway::internal {
 
@@ -156,7 +158,8 @@ class TracedKernel {
   virtual const absl::Status& status() const = 0;
   virtual std::string ir() const = 0;  // Empty after an error.
   // `index32` computes addresses in 32 bits; the compiled signature says so, and launches demand arrays that allow it.
-  virtual absl::StatusOr<CompiledKernel> Compile(const Device& device, bool index32) const = 0;
+  virtual absl::StatusOr<CompiledKernel> Compile(const Target& target, bool index32,
+                                                 const CompileOptions& options) const = 0;
 };
 
 // Makes the kernel of a value the one that this thread traces, as long as it lives: for what goes on after the value,
