@@ -3,6 +3,8 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "driver/as_absl.h"
 #include "jit/math_library.h"
 
 namespace slipway {
@@ -35,6 +37,24 @@ absl::Status CheckOptions(const CompileOptions& options) {
                                                    " are possible, and 0 leaves it to the driver"));
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<FastMath> ParseFastMath(std::string_view names) {
+  if (names == "all") return FastMath::All();
+  FastMath flags;
+  for (const absl::string_view name : absl::StrSplit(AsAbsl(names), ',', absl::SkipEmpty())) {
+    const FastFlag* found = nullptr;
+    std::string known;
+    for (const FastFlag& row : kFastFlags) {
+      if (name == row.name) found = &row;
+      absl::StrAppend(&known, row.name, ", ");
+    }
+    if (found == nullptr) {
+      return absl::InvalidArgumentError(absl::StrCat("fast_math has no flag '", name, "'; it has ", known, "and all"));
+    }
+    flags.*found->flag = true;
+  }
+  return flags;
 }
 
 std::string ToString(const CompileOptions& options) {

@@ -9,8 +9,10 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 
 namespace slipway {
 
@@ -64,6 +66,10 @@ struct CompileOptions {
 
 // INVALID_ARGUMENT, naming the option, for one that is out of its range.
 absl::Status CheckOptions(const CompileOptions& options);
+
+// The flags of such names with commas between, as ToString writes them ("division,sqrt"), or "all".
+// INVALID_ARGUMENT for any other; the message lists them.
+absl::StatusOr<FastMath> ParseFastMath(std::string_view names);
 
 // All that shapes the code, as text: equal for equal code of one kernel and one target, and so a part of cache keys.
 // keep_llvm does not count. "opt3", "opt3 nocontract fast:division,sqrt".

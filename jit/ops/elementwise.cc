@@ -1,5 +1,6 @@
 #include "slipway/elementwise.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <memory>
@@ -8,6 +9,8 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "driver/status_macros.h"
 #include "jit/compile_cache.h"
 #include "jit/ops/broadcast.h"
@@ -373,5 +376,108 @@ std::vector<ElementwiseVariant> Elementwise::Inspect() const {
 size_t Elementwise::plans() const { return state_->plans.size(); }
 
 uint64_t Elementwise::compiles() const { return state_->kernels.counters().compiles; }
+
+namespace {
+
+absl::Status BadArgument(const std::string& name, absl::string_view what) {
+  return absl::InvalidArgumentError(absl::StrCat("argument '", name, "' ", what));
+}
+
+// The argument of a parameter; nullptr if it is not among them.
+absl::StatusOr<const ParamSpec*> FindArgument(const Signature& arguments, const std::string& name) {
+  const ParamSpec* found = nullptr;
+  for (const ParamSpec& argument : arguments) {
+    if (argument.name != name) continue;
+    if (found != nullptr) return BadArgument(name, "is given twice");
+    found = &argument;
+  }
+  if (found != nullptr && (found->dtype == DType::kVoid || found->kind > ParamKind::kArray)) {
+    return BadArgument(name, "is neither a number nor an array of a dtype");
+  }
+  return found;
+}
+
+}  // namespace
+
+absl::StatusOr<CompiledKernel> Elementwise::CompileFor(const Target& target, const Signature& arguments) const {
+  const text::Program& program = state_->program;
+  std::vector<std::string> names = inputs();
+  for (const std::string& output : outputs()) names.push_back(output);
+  for (const ParamSpec& argument : arguments) {
+    if (std::find(names.begin(), names.end(), argument.name) == names.end()) {
+      return BadArgument(argument.name, absl::StrCat("is not in the text, which has ", absl::StrJoin(names, ", ")));
+    }
+  }
+
+  absl::InlinedVector<DType, 8> input_types, output_types;
+  const ParamSpec* loop = nullptr;  // An array that the loop goes over.
+  Specialization specialization{.index = IndexWidth::kIndex32};
+  const auto form = [&](const ParamSpec& argument, const text::Parameter& parameter) -> absl::StatusOr<ArgumentForm> {
+    if (argument.kind == ParamKind::kScalar) {
+      return ArgumentForm{.dtype = argument.dtype, .access = Access::kScalar};
+    }
+    if (argument.index == IndexWidth::kIndex64) specialization.index = IndexWidth::kIndex64;
+    const bool contiguous = argument.layout == Layout::kContiguous;
+    if (parameter.shape == ShapeRule::kGathered) {
+      return ArgumentForm{.dtype = argument.dtype,
+                          .access = Access::kGathered,
+                          .rank = static_cast<uint8_t>(parameter.rank),
+                          .contiguous = contiguous};
+    }
+    if (loop != nullptr && (loop->layout != argument.layout || (!contiguous && loop->rank != argument.rank))) {
+      return BadArgument(argument.name, absl::StrCat("has another layout than '", loop->name,
+                                                     "'; give all arrays of the loop one layout and rank"));
+    }
+    if (argument.rank < 1 || argument.rank > kMaxRank) {
+      return BadArgument(argument.name, absl::StrCat("has rank ", argument.rank, "; 1 to ", kMaxRank, " are possible"));
+    }
+    loop = &argument;
+    if (contiguous) return ArgumentForm{.dtype = argument.dtype, .access = Access::kLinear, .contiguous = true};
+    return ArgumentForm{.dtype = argument.dtype,
+                        .access = Access::kIndexed,
+                        .mask = static_cast<uint8_t>((uint32_t{1} << argument.rank) - 1)};
+  };
+  for (const text::Parameter& input : program.inputs) {
+    SLIPWAY_ASSIGN_OR_RETURN(const ParamSpec* argument, FindArgument(arguments, input.name));
+    if (argument == nullptr) return BadArgument(input.name, "is missing: say of each input what it is");
+    const bool array = argument->kind == ParamKind::kArray;
+    if (array ? input.shape == ShapeRule::kScalar
+              : input.shape == ShapeRule::kElementwise || input.shape == ShapeRule::kGathered) {
+      return BadArgument(input.name, array ? "is an array and the text has a number there"
+                                           : "is a number and the text has an array there");
+    }
+    if (input.type == text::TypeRule::kFixed && input.dtype != argument->dtype) {
+      return BadArgument(input.name, absl::StrCat("is ", std::string(Name(argument->dtype)), " and declared as ",
+                                                  std::string(Name(input.dtype))));
+    }
+    input_types.push_back(argument->dtype);
+    SLIPWAY_ASSIGN_OR_RETURN(ArgumentForm made, form(*argument, input));
+    specialization.inputs.push_back(made);
+  }
+  for (const text::Parameter& output : program.outputs) {
+    SLIPWAY_ASSIGN_OR_RETURN(const ParamSpec* argument, FindArgument(arguments, output.name));
+    output_types.push_back(argument != nullptr                     ? argument->dtype
+                           : output.type == text::TypeRule::kFixed ? output.dtype
+                                                                   : DType::kVoid);
+    if (argument != nullptr && argument->kind != ParamKind::kArray) {
+      return BadArgument(output.name, "is an output, which is an array");
+    }
+    if (argument != nullptr) SLIPWAY_RETURN_IF_ERROR(form(*argument, output).status());
+  }
+  SLIPWAY_ASSIGN_OR_RETURN(const text::Typing typing, text::InferTypes(program, input_types, output_types));
+  const bool strided = loop != nullptr && loop->layout == Layout::kStrided;
+  if (strided) specialization.loop_rank = loop->rank;
+  for (size_t i = 0; i < program.outputs.size(); ++i) {
+    ParamSpec output = {.name = program.outputs[i].name, .kind = ParamKind::kArray, .dtype = typing.outputs[i]};
+    output.layout = strided ? Layout::kStrided : Layout::kContiguous;
+    output.rank = strided ? loop->rank : 1;
+    output.index = specialization.index;
+    SLIPWAY_ASSIGN_OR_RETURN(ArgumentForm made, form(output, program.outputs[i]));
+    specialization.outputs.push_back(made);
+  }
+  SLIPWAY_ASSIGN_OR_RETURN(const ir::Kernel kernel,
+                           elementwise::BuildKernel(program, typing, specialization, state_->name));
+  return CompileOnce(kernel, target, state_->options);
+}
 
 }  // namespace slipway

@@ -1,0 +1,26 @@
+// The commands of the tool `slipway`. Each adds itself, with its options and its help, to the program.
+#ifndef SLIPWAY_CLI_COMMANDS_H_
+#define SLIPWAY_CLI_COMMANDS_H_
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace slipway::cli {
+
+// What a command does once its options are there. Its result is what goes to stdout; an error goes to stderr.
+using Command = std::function<absl::StatusOr<std::string>()>;
+
+// Each returns the command that `app` ran into, by setting *chosen when it is parsed.
+void AddCompile(CLI::App& app, Command* chosen);
+void AddDevices(CLI::App& app, Command* chosen);
+void AddEval(CLI::App& app, Command* chosen);
+
+// `text`, or what the file has that "@file" names.
+absl::StatusOr<std::string> TextOrFile(const std::string& text);
+
+}  // namespace slipway::cli
+
+#endif  // SLIPWAY_CLI_COMMANDS_H_

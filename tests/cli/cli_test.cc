@@ -1,0 +1,188 @@
+// The tool `slipway`: what it prints, what it refuses, and with which exit status.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "launch/toolkit.h"
+
+namespace {
+
+using slipway::internal::FindTool;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+class CliTest : public testing::Test {
+ protected:
+  struct Result {
+    int status;
+    std::string printed;  // On both outputs.
+  };
+
+  CliTest() {
+    setenv("SLIPWAY_LOG", "quiet", 1);
+    setenv("SLIPWAY_DEVICE", "cpu", 1);
+  }
+  Result Run(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), SLIPWAY_CLI);
+    const int status = slipway::internal::RunTool(std::move(arguments), folder_ / "log");
+    return {status, slipway::internal::ReadWholeFile(folder_ / "log")};
+  }
+  std::string Ok(std::vector<std::string> arguments) {
+    const Result result = Run(std::move(arguments));
+    EXPECT_EQ(result.status, 0) << result.printed;
+    return result.printed;
+  }
+  std::string Refused(std::vector<std::string> arguments) {
+    const Result result = Run(std::move(arguments));
+    EXPECT_GT(result.status, 0) << result.printed;
+    return result.printed;
+  }
+  std::string File(const std::string& name, const std::string& content) {
+    slipway::internal::WriteWholeFile(folder_ / name, content);
+    return (folder_ / name).string();
+  }
+
+  slipway::internal::ScratchFolder folder_;
+};
+
+TEST_F(CliTest, HelpTeaches) {
+  EXPECT_THAT(Ok({"--help"}), AllOf(HasSubstr("slipway eval 'z = a * x + y'"), HasSubstr("devices")));
+  EXPECT_THAT(Ok({"compile", "--help"}), AllOf(HasSubstr("--types"), HasSubstr("sass:"), HasSubstr("Examples:")));
+  EXPECT_THAT(Ok({"eval", "--help"}), HasSubstr("NAME:DTYPE=VALUES"));
+  EXPECT_THAT(Refused({}), HasSubstr("subcommand is required"));
+  EXPECT_THAT(Refused({"bake"}), HasSubstr("subcommand is required"));
+}
+
+TEST_F(CliTest, EvalsNumbers) {
+  EXPECT_EQ(Ok({"eval", "sqrt(x * x + y * y)", "x=3", "y=4"}), "result: float64 = 5\n");
+  EXPECT_EQ(Ok({"eval", "y = x / 2", "x=7"}), "y: int64 = 3\n");
+  EXPECT_EQ(Ok({"eval", "y = x > 2", "x=7"}), "y: bool = true\n");
+  EXPECT_EQ(Ok({"eval", "y = x * 3", "x:u8=100"}), "y: uint8 = 44\n");
+  EXPECT_EQ(Ok({"eval", "y = x * 3", "x:f16=0.5"}), "y: float16 = 1.5\n");
+  EXPECT_EQ(Ok({"eval", "y = 1.0 / x; z = -y", "x=0.0"}), "y: float64 = inf\nz: float64 = -inf\n");
+}
+
+TEST_F(CliTest, EvalsArrays) {
+  EXPECT_EQ(Ok({"eval", "z = a * x + y", "a:f32=0.5", "x:f32=1,2,3", "y:f32=[10,20,30]"}),
+            "z: float32[3] = [10.5, 21, 31.5]\n");
+  EXPECT_EQ(Ok({"eval", "z = x + y", "x=[[1],[2]]", "y=[10,20]"}), "z: int64[2, 2] = [[11, 21], [12, 22]]\n");
+  EXPECT_EQ(Ok({"eval", "z = x + 1", "x=[]"}), "z: float64[0] = []\n");
+  EXPECT_EQ(Ok({"eval", "y = x[i]", "x=@" + File("x.json", "[0.1, 0.2, 0.3]\n"), "i=2,0"}),
+            "y: float64[2] = [0.3, 0.1]\n");
+  EXPECT_EQ(Ok({"eval", "@" + File("f.txt", "let r = x * x\ny = r + 1\n"), "x=2,3"}), "y: int64[2] = [5, 10]\n");
+}
+
+TEST_F(CliTest, EvalsToJson) {
+  const auto good = nlohmann::json::parse(Ok({"eval", "y = 1.0 / x", "x=[0.0,4.0]", "--json"}));
+  EXPECT_EQ(good["y"]["dtype"], "float64");
+  EXPECT_EQ(good["y"]["shape"], nlohmann::json::array({2}));
+  EXPECT_EQ(good["y"]["values"], nlohmann::json::array({"inf", 0.25}));
+}
+
+TEST_F(CliTest, EvalRefuses) {
+  EXPECT_THAT(Refused({"eval", "y = x + z", "x=1"}), HasSubstr("z"));
+  EXPECT_THAT(Refused({"eval", "y = xx +", "x=1"}), HasSubstr("expression:1:"));
+  EXPECT_THAT(Refused({"eval", "y = x", "x"}), HasSubstr("'x' is not NAME=VALUES or NAME:DTYPE=VALUES"));
+  EXPECT_THAT(Refused({"eval", "y = x", "x=abc"}), HasSubstr("input 'x': neither a number nor a list"));
+  EXPECT_THAT(Refused({"eval", "y = x", "x:f33=1"}), HasSubstr("'f33' is no dtype"));
+  EXPECT_THAT(Refused({"eval", "y = x", "x:i8=1000"}), HasSubstr("input 'x': 1000 is no int8"));
+  EXPECT_THAT(Refused({"eval", "y = x", "x:u8=-1"}), HasSubstr("input 'x': -1 is no uint8"));
+  EXPECT_THAT(Refused({"eval", "y = x", "x:i32=1.5"}), HasSubstr("input 'x': 1.5 is no int32"));
+  EXPECT_THAT(Refused({"eval", "y = x", "x=[[1,2],[3]]"}), HasSubstr("input 'x': its lists have different lengths"));
+  EXPECT_THAT(Refused({"eval", "y = x", "x=[1,[3]]"}), HasSubstr("input 'x': "));
+  EXPECT_THAT(Refused({"eval", "y = x", "x=[[1],3]"}), HasSubstr("input 'x': lists of one depth are wanted"));
+  EXPECT_THAT(Refused({"eval", "y = x", "x=[\"a\"]"}), HasSubstr("input 'x': \"a\" is no number"));
+  EXPECT_THAT(Refused({"eval", "y = x", "x=[[[[[[[[[1]]]]]]]]]"}), HasSubstr("more than 8 dimensions"));
+  EXPECT_THAT(Refused({"eval", "y = x", "x=@/nowhere"}), HasSubstr("file '/nowhere' cannot be read"));
+  EXPECT_THAT(Refused({"eval", "y = x", "x=1", "--device", "tpu"}), HasSubstr("tpu"));
+  EXPECT_THAT(Refused({"eval", "y = x", "x:c64=1"}), HasSubstr("input 'x': 1 is no complex64; make one in the text"));
+}
+
+TEST_F(CliTest, CompilesForArchitecturesThatAreNotHere) {
+  const std::string ptx = Ok({"compile", "z = a * x + y", "--types", "a:f32,x:f32[],y:f32[]"});
+  EXPECT_THAT(ptx,
+              AllOf(HasSubstr(".target sm_90"), HasSubstr(".visible .entry elementwise("), HasSubstr("fma.rn.f32")));
+  const std::string both =
+      Ok({"compile", "z = x", "--types", "x:f64[]", "--arch", "sm_75,sm_120", "--emit", "ptx,ir", "--name", "copy"});
+  EXPECT_THAT(both, AllOf(HasSubstr("// ptx for sm_75:6.3\n"), HasSubstr("// ir for sm_120:"),
+                          HasSubstr(".target sm_120"), HasSubstr("kernel copy(")));
+}
+
+TEST_F(CliTest, ItsOptionsReachTheCompiler) {
+  const auto compile = [&](std::vector<std::string> more) {
+    std::vector<std::string> all = {"compile", "z = x / y + x", "--types", "x:f32[],y:f32[]"};
+    all.insert(all.end(), more.begin(), more.end());
+    return Ok(all);
+  };
+  EXPECT_THAT(compile({}), HasSubstr("div.rn.f32"));
+  EXPECT_THAT(compile({"--fast-math", "division"}), AllOf(HasSubstr("div.full"), Not(HasSubstr("div.rn.f32"))));
+  EXPECT_THAT(compile({"--fast-math", "all"}), HasSubstr(".ftz"));
+  EXPECT_THAT(compile({"--max-registers", "40"}), HasSubstr(".maxnreg 40"));
+  EXPECT_THAT(compile({"--index", "64", "--emit", "signature"}), Not(HasSubstr("index32")));
+  EXPECT_THAT(compile({"--index", "32", "--emit", "signature"}), HasSubstr("index32"));
+  EXPECT_THAT(compile({"--rank", "2", "--emit", "signature"}), HasSubstr("float32[:,:]"));
+  EXPECT_THAT(compile({"--emit", "llvm"}), HasSubstr("define"));
+  EXPECT_THAT(compile({"--emit", "times"}), HasSubstr("generate PTX"));
+  EXPECT_THAT(Ok({"compile", "z = a * x + x", "--types", "a:f32,x:f32[]", "--no-contract"}), HasSubstr("mul.rn.f32"));
+  const std::string path = File("out.ptx", "");
+  EXPECT_EQ(compile({"-o", path}), "");
+  EXPECT_THAT(slipway::internal::ReadWholeFile(path), HasSubstr(".target sm_90"));
+}
+
+TEST_F(CliTest, MachineCode) {
+  if (FindTool("ptxas").empty()) {
+    EXPECT_THAT(Refused({"compile", "z = x", "--types", "x:f32[]", "--emit", "resources"}),
+                HasSubstr("ptxas was not found"));
+    return;
+  }
+  EXPECT_THAT(Ok({"compile", "z = x", "--types", "x:f32[]", "--emit", "resources"}),
+              testing::ContainsRegex("registers [0-9]+, instructions [0-9]+, shared 0 bytes"));
+  if (FindTool("nvdisasm").empty() && FindTool("cuobjdump").empty()) {
+    EXPECT_THAT(Refused({"compile", "z = x", "--types", "x:f32[]", "--emit", "sass"}),
+                HasSubstr("there is no sass: neither nvdisasm nor cuobjdump was found"));
+  } else {
+    EXPECT_THAT(Ok({"compile", "z = x", "--types", "x:f32[]", "--emit", "sass"}), HasSubstr("STG"));
+  }
+}
+
+TEST_F(CliTest, CompileRefuses) {
+  EXPECT_THAT(Refused({"compile", "z = a * xx + y", "--types", "a:f32,xx:f32[]"}),
+              HasSubstr("argument 'y' is missing: say of each input what it is"));
+  EXPECT_THAT(Refused({"compile", "z = x", "--types", "x:f32[],w:f32"}),
+              HasSubstr("argument 'w' is not in the text, which has x, z"));
+  EXPECT_THAT(Refused({"compile", "z = x", "--types", "x:f32[],x:f64[]"}), HasSubstr("argument 'x' is given twice"));
+  EXPECT_THAT(Refused({"compile", "z = x", "--types", "x"}), HasSubstr("--types: 'x' is not NAME:DTYPE"));
+  EXPECT_THAT(Refused({"compile", "z = x", "--types", "x:f31[]"}), HasSubstr("--types: 'x:f31[]' is not NAME:DTYPE"));
+  EXPECT_THAT(Refused({"compile", "z = x", "--types", "x:f32[],z:f32"}), HasSubstr("argument 'z' is an output"));
+  EXPECT_THAT(Refused({"compile", "z = x[i]", "--types", "x:f32,i:i32[]"}),
+              HasSubstr("argument 'x' is a number and the text has an array there"));
+  EXPECT_THAT(Refused({"compile", "z = x", "--signature", "x: f32 -> z", "--types", "x:f32[]"}),
+              HasSubstr("argument 'x' is an array and the text has a number there"));
+  EXPECT_THAT(Refused({"compile", "z = x", "--signature", "x: f32[] -> z", "--types", "x:f64[]"}),
+              HasSubstr("argument 'x' is float64 and declared as float32"));
+  EXPECT_THAT(Refused({"compile", "z = x", "--types", "x:f32[]", "--arch", "sm_10"}), HasSubstr("sm_10"));
+  EXPECT_THAT(Refused({"compile", "z = x", "--types", "x:f32[]", "--emit", "wasm"}),
+              HasSubstr("--emit has no 'wasm'; it has ir, llvm, ptx"));
+  EXPECT_THAT(Refused({"compile", "z = x", "--types", "x:f32[]", "--emit", ","}), HasSubstr("--emit names nothing"));
+  EXPECT_THAT(Refused({"compile", "z = x", "--types", "x:f32[]", "--opt", "9"}), HasSubstr("opt_level is 9"));
+  EXPECT_THAT(Refused({"compile", "z = x", "--types", "x:f32[]", "--fast-math", "magic"}),
+              HasSubstr("fast_math has no flag 'magic'; it has division, sqrt,"));
+  EXPECT_THAT(Refused({"compile", "z = x", "--types", "x:f32[]", "-o", "/nowhere/x"}),
+              HasSubstr("file '/nowhere/x' cannot be written"));
+  EXPECT_THAT(Refused({"compile", "z = x +", "--types", "x:f32[]"}), HasSubstr("expression:1:"));
+}
+
+TEST_F(CliTest, Devices) {
+  EXPECT_THAT(Ok({"devices"}), AllOf(HasSubstr("CPU device"), HasSubstr("compute capability 9.0")));
+  const auto json = nlohmann::json::parse(Ok({"devices", "--json"}));
+  EXPECT_GE(json["devices"].size(), 1u);
+  EXPECT_TRUE(json["devices"].back()["memory_bytes"].is_number());
+}
+
+}  // namespace
