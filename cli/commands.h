@@ -14,6 +14,7 @@ namespace slipway::cli {
 using Command = std::function<absl::StatusOr<std::string>()>;
 
 // Each returns the command that `app` ran into, by setting *chosen when it is parsed.
+void AddCache(CLI::App& app, Command* chosen);
 void AddCompile(CLI::App& app, Command* chosen);
 void AddDevices(CLI::App& app, Command* chosen);
 void AddEval(CLI::App& app, Command* chosen);

@@ -27,6 +27,7 @@ int Main(int argc, char** argv) {
       "  slipway eval 'z = a * x + y' a=2 x=[1,2,3] y=[10,20,30]\n"
       "  slipway compile 'z = a * x + y' --types a:f32,x:f32[],y:f32[] --arch sm_90 --emit ptx\n"
       "  slipway devices\n"
+      "  slipway cache list\n"
       "\n"
       "What a formula may say stands in docs/language.md. 'slipway COMMAND --help' tells the rest.\n",
       "slipway");
@@ -35,6 +36,7 @@ int Main(int argc, char** argv) {
   AddCompile(app, &chosen);
   AddDevices(app, &chosen);
   AddEval(app, &chosen);
+  AddCache(app, &chosen);
   CLI11_PARSE(app, argc, argv);
 
   const absl::StatusOr<std::string> result = chosen();

@@ -83,7 +83,8 @@ endfunction()
 # It also links what the folder's variable slipway_test_link names.
 function(slipway_test name)
   cmake_parse_arguments(arg "" "" "SOURCES;LINK;LABELS" ${ARGN})
-  slipway_program(${name} SOURCES ${arg_SOURCES} LINK ${arg_LINK} ${slipway_test_link} GTest::gmock_main)
+  slipway_program(${name} SOURCES ${arg_SOURCES} ${PROJECT_SOURCE_DIR}/tests/no_disk_cache.cc
+                          LINK ${arg_LINK} ${slipway_test_link} GTest::gmock_main)
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 300 LABELS "${arg_LABELS}"
                        WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
 endfunction()

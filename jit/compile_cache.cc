@@ -1,16 +1,24 @@
 #include "jit/compile_cache.h"
 
+#include <chrono>
 #include <cstdint>
 #include <list>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "driver/as_absl.h"
+#include "driver/disk_cache.h"
+#include "jit/math_library.h"
+#include "jit/semantics.h"
 #include "launch/shared_modules.h"
+#include "llvm/Config/llvm-config.h"
 #include "slipway/kernel_cache.h"
 
 namespace slipway {
@@ -29,6 +37,78 @@ struct Key {
 
 Key KeyOf(const ir::Kernel& kernel, const Target& target, const CompileOptions& options) {
   return {ir::Hash(kernel), absl::StrCat(ToString(target), " ", ToString(options), options.keep_llvm ? " llvm" : "")};
+}
+
+// Whether code of a math library becomes a part of the kernel.
+bool UsesMathLibrary(const ir::Kernel& kernel) {
+  for (const ir::Inst& inst : kernel.insts) {
+    if (!ir::IsOperator(inst.op)) continue;
+    const DType type = inst.num_operands == 0 ? inst.type : kernel.insts[kernel.OperandsOf(inst)[0]].type;
+    if (ir::LoweringOf(inst.op, type).by == ir::LowerBy::kLibrary ||
+        ir::LoweringOf(inst.op, inst.type).by == ir::LowerBy::kLibrary) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// On disk: the first line is for people.
+constexpr char kKind[] = "ptx";
+std::string DiskKey(const ir::Kernel& kernel, const Key& key, const CompileOptions& options) {
+  const std::string math =
+      UsesMathLibrary(kernel) ? MathLibraryVersion(ResolveMathLibrary(options.math)) : std::string("no math library");
+  return absl::StrCat(kernel.name, " for ", key.how, "; ", math, "; LLVM " LLVM_VERSION_STRING "; sources ",
+                      internal::kSourceFingerprint, "\n", ir::CanonicalBytes(kernel));
+}
+
+// What is kept of a compiled kernel: everything but what the kernel tells, as numbers of bytes and bytes.
+std::string Encode(const CompiledKernel& compiled) {
+  const Inspection& inspection = *compiled.inspection;
+  std::string out;
+  for (const std::string* text : {&inspection.ir, &inspection.llvm, &inspection.ptx, &inspection.math_library}) {
+    absl::StrAppend(&out, text->size(), "\n", *text);
+  }
+  return out;
+}
+bool Decode(std::string_view bytes, Inspection* inspection) {
+  for (std::string* text : {&inspection->ir, &inspection->llvm, &inspection->ptx, &inspection->math_library}) {
+    const size_t line = bytes.find('\n');
+    uint64_t size = 0;
+    if (line == bytes.npos || !absl::SimpleAtoi(AsAbsl(bytes.substr(0, line)), &size)) return false;
+    bytes.remove_prefix(line + 1);
+    if (size > bytes.size()) return false;
+    text->assign(bytes.substr(0, size));
+    bytes.remove_prefix(size);
+  }
+  return bytes.empty();
+}
+
+// From the disk, if it is there.
+std::optional<CompiledKernel> LoadCompiled(const ir::Kernel& kernel, const std::string& disk_key) {
+  const auto begin = std::chrono::steady_clock::now();
+  const std::optional<std::string> bytes = internal::LoadFromDisk(kKind, disk_key);
+  if (!bytes.has_value()) return std::nullopt;
+  auto inspection = std::make_shared<Inspection>();
+  if (!Decode(*bytes, inspection.get())) {
+    internal::DropFromDisk(kKind, disk_key);
+    return std::nullopt;
+  }
+  const std::chrono::duration<double, std::micro> time = std::chrono::steady_clock::now() - begin;
+  inspection->times = {{"read from disk", time.count()}};
+  CompiledKernel compiled = {.name = kernel.name, .signature = kernel.params, .inspection = std::move(inspection)};
+  if (!kernel.captured.empty()) compiled.signature.pop_back();
+  compiled.captured = kernel.captured;
+  return compiled;
+}
+
+absl::StatusOr<CompiledKernel> LoadOrCompile(const ir::Kernel& kernel, const Key& key, const Target& target,
+                                             const CompileOptions& options) {
+  if (!internal::HasDiskCache()) return Compile(kernel, target, options);
+  const std::string disk_key = DiskKey(kernel, key, options);
+  if (std::optional<CompiledKernel> compiled = LoadCompiled(kernel, disk_key)) return *std::move(compiled);
+  absl::StatusOr<CompiledKernel> compiled = Compile(kernel, target, options);
+  if (compiled.ok()) internal::StoreOnDisk(kKind, disk_key, Encode(*compiled));
+  return compiled;
 }
 
 size_t BytesOf(const CompiledKernel& compiled) {
@@ -55,7 +135,7 @@ class Cache {
       return compiled;
     }
     Count(&KernelCacheCounters::compiles);
-    absl::StatusOr<CompiledKernel> compiled = Compile(kernel, target, options);
+    absl::StatusOr<CompiledKernel> compiled = LoadOrCompile(kernel, key, target, options);
     if (!compiled.ok()) {
       Drop(key, entry);
       return compiled;

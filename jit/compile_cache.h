@@ -1,4 +1,5 @@
-// Compiles each kernel once a process; see slipway/kernel_cache.h.
+// Compiles each kernel once a process, and once in all of them where there is a disk cache; see slipway/kernel_cache.h
+// and slipway/disk_cache.h.
 #ifndef SLIPWAY_JIT_COMPILE_CACHE_H_
 #define SLIPWAY_JIT_COMPILE_CACHE_H_
 

@@ -34,6 +34,7 @@ class Words {
         static_cast<uint64_t>(param.index) << 32 | static_cast<uint64_t>(param.read_only) << 40);
     Add(static_cast<uint64_t>(param.struct_size) << 32 | param.struct_align);
   }
+  std::string Bytes() const { return {reinterpret_cast<const char*>(words_.data()), 8 * words_.size()}; }
   StructuralHash Hash() const {
     const auto* bytes = reinterpret_cast<const uint8_t*>(words_.data());
     const llvm::XXH128_hash_t hash = llvm::xxh3_128bits(llvm::ArrayRef<uint8_t>(bytes, 8 * words_.size()));
@@ -46,7 +47,9 @@ class Words {
 
 }  // namespace
 
-StructuralHash Hash(const Kernel& kernel) {
+namespace {
+
+Words WordsOf(const Kernel& kernel) {
   Words words;
   words.Add(kVersion);
   words.Add(kernel.name);
@@ -82,7 +85,12 @@ StructuralHash Hash(const Kernel& kernel) {
         for (ValueId operand : kernel.OperandsOf(inst)) words.Add(number[operand]);
       },
       [&](ValueId, int) { words.Add(kLeave); });
-  return words.Hash();
+  return words;
 }
+
+}  // namespace
+
+StructuralHash Hash(const Kernel& kernel) { return WordsOf(kernel).Hash(); }
+std::string CanonicalBytes(const Kernel& kernel) { return WordsOf(kernel).Bytes(); }
 
 }  // namespace slipway::ir

@@ -120,6 +120,8 @@ absl::Status Verify(const Kernel& kernel);
 // Locations, variables' names and the values of captured numbers do not count. The same in every process and on every machine.
 using StructuralHash = std::array<uint64_t, 2>;
 StructuralHash Hash(const Kernel& kernel);
+// What is hashed: equal exactly for kernels that shape the same code.
+std::string CanonicalBytes(const Kernel& kernel);
 
 }  // namespace slipway::ir
 

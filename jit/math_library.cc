@@ -33,6 +33,7 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
+#include "llvm/Support/xxhash.h"
 #include "llvm/Transforms/Utils/Local.h"
 
 namespace slipway {
@@ -311,6 +312,19 @@ std::string MathSymbol(MathLibrary library, absl::string_view stem, bool is_doub
   std::string symbol = absl::StrCat("_Z", stem.size(), stem);
   for (char slot : slots) symbol.push_back(slot == ir::kSlotT ? (is_double ? 'd' : 'f') : 'i');
   return symbol;
+}
+
+std::string MathLibraryVersion(MathLibrary library) {
+  static std::mutex mutex;
+  static auto& known = *new std::map<MathLibrary, std::string>;
+  const std::lock_guard lock(mutex);
+  std::string& version = known[library];
+  if (!version.empty()) return version;
+  const auto file = llvm::MemoryBuffer::getFile(TheLibraries().PathOf(library));
+  if (!file) return version = "none";
+  const llvm::XXH128_hash_t hash = llvm::xxh3_128bits(
+      llvm::ArrayRef<uint8_t>(reinterpret_cast<const uint8_t*>((*file)->getBufferStart()), (*file)->getBufferSize()));
+  return version = absl::StrCat(Name(library), "-", absl::Hex(hash.high64), "-", absl::Hex(hash.low64));
 }
 
 MathLibrary ResolveMathLibrary(MathLibrary library) {

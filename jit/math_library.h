@@ -28,6 +28,10 @@ const char* Name(MathLibrary library);
 // not fail: where none is installed that is said when a function is needed.
 MathLibrary ResolveMathLibrary(MathLibrary library);
 
+// Tells apart what different versions of a library would give: a hash of its file, which is read once in a process;
+// "none" where it is not installed.
+std::string MathLibraryVersion(MathLibrary library);
+
 // Links `symbols` of the library options.math, which is not kAuto, into `module`, internal, with whatever they call.
 // NOT_FOUND if the library is not installed (says what to install), UNIMPLEMENTED, naming the function, for one that
 // libclc lacks or gives too badly. Thread-safe; each function is read from disk once in a process.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -12,6 +14,7 @@
 #include "driver/cpu/linked_code.h"
 #include "driver/cpu/object_cache.h"
 #include "driver/cpu/translate/host_code.h"
+#include "driver/disk_cache.h"
 #include "driver/status_macros.h"
 
 namespace slipway::cpu {
@@ -31,6 +34,25 @@ std::string CacheKey(std::string_view ptx, const ProgramOptions& options) {
 absl::StatusOr<std::string> CompileAndEncode(std::string_view ptx, const ProgramOptions& options) {
   SLIPWAY_ASSIGN_OR_RETURN(const CompiledModule compiled, Compile(ptx, options));
   return Encode(compiled);
+}
+
+constexpr char kKind[] = "host";  // In the disk cache.
+
+std::string DiskKey(const std::string& key) {
+  return absl::StrCat("sources ", internal::kSourceFingerprint, ", ", key);
+}
+
+// From the disk, if it is there and is what Link takes.
+absl::StatusOr<std::string> LoadOrCompile(const std::string& key, std::string_view ptx, const ProgramOptions& options) {
+  if (!internal::HasDiskCache()) return CompileAndEncode(ptx, options);
+  const std::string disk_key = DiskKey(key);
+  if (std::optional<std::string> known = internal::LoadFromDisk(kKind, disk_key)) {
+    if (Decode(*known).ok()) return *std::move(known);
+    internal::DropFromDisk(kKind, disk_key);
+  }
+  absl::StatusOr<std::string> bytes = CompileAndEncode(ptx, options);
+  if (bytes.ok()) internal::StoreOnDisk(kKind, disk_key, *bytes);
+  return bytes;
 }
 
 // Gives the variables their initial values.
@@ -66,9 +88,9 @@ Program::~Program() = default;
 
 absl::StatusOr<std::unique_ptr<Program>> Program::Load(std::string_view ptx, const ProgramOptions& options) {
   if (options.cache != nullptr) {
-    SLIPWAY_ASSIGN_OR_RETURN(const ObjectCache::Bytes bytes, options.cache->GetOrCompile(CacheKey(ptx, options), [&] {
-      return CompileAndEncode(ptx, options);
-    }));
+    const std::string key = CacheKey(ptx, options);
+    SLIPWAY_ASSIGN_OR_RETURN(const ObjectCache::Bytes bytes,
+                             options.cache->GetOrCompile(key, [&] { return LoadOrCompile(key, ptx, options); }));
     return Link(*bytes, options);
   }
   SLIPWAY_ASSIGN_OR_RETURN(const std::string bytes, CompileAndEncode(ptx, options));

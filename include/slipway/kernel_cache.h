@@ -10,7 +10,7 @@ namespace slipway {
 
 struct KernelCacheCounters {
   uint64_t hits = 0;      // Kernels that were found, or that another thread was compiling.
-  uint64_t compiles = 0;  // Those that were not, failures included.
+  uint64_t compiles = 0;  // Those that were not: compiled, failures included, or read from disk (disk_cache.h).
   uint64_t entries = 0;   // That are kept now, and their texts' bytes.
   uint64_t bytes = 0;
 };

@@ -185,4 +185,36 @@ TEST_F(CliTest, Devices) {
   EXPECT_TRUE(json["devices"].back()["memory_bytes"].is_number());
 }
 
+TEST_F(CliTest, TheCache) {
+  const std::string folder = File("cache", "");
+  std::remove(folder.c_str());
+  setenv("SLIPWAY_CACHE_DIR", folder.c_str(), 1);
+  EXPECT_THAT(Ok({"cache", "list"}), HasSubstr("0 entries, 0 bytes, in " + folder));
+  Ok({"eval", "y = x + 1", "x=1"});
+  Ok({"compile", "y = x + 1", "--types", "x:f32[]", "--name", "more"});
+  Ok({"compile", "y = x + 1", "--types", "x:f32[]", "--name", "more", "--opt", "1"});
+  Ok({"compile", "y = x + 2", "--types", "x:f32[]", "--name", "more"});
+  const std::string list = Ok({"cache", "list"});
+  EXPECT_THAT(
+      list, AllOf(HasSubstr("5 entries, "), HasSubstr(" ptx   elementwise for sm_90:"), HasSubstr(" host  sources ")));
+  const auto json = nlohmann::json::parse(Ok({"cache", "list", "--json"}));
+  EXPECT_EQ(json.size(), 5u);
+  EXPECT_EQ(json[0]["wrong"], "");
+  const std::string explained = Ok({"cache", "explain", "more"});
+  EXPECT_THAT(explained, AllOf(HasSubstr("3 of kernel 'more'"),
+                               HasSubstr("differs from the first in the kernel itself"), HasSubstr("opt1")));
+  EXPECT_THAT(Refused({"cache", "explain", "nothing"}), HasSubstr("no kernel called 'nothing' is kept"));
+  EXPECT_EQ(Ok({"cache", "verify"}), "5 entries are sound\n");
+  slipway::internal::WriteWholeFile(json[0]["file"].get<std::string>(), "rubbish");
+  EXPECT_THAT(Refused({"cache", "verify"}), AllOf(HasSubstr("is damaged"), HasSubstr("1 of 5 entries are wrong")));
+  EXPECT_THAT(Ok({"cache", "list"}), HasSubstr("is damaged"));
+  EXPECT_THAT(Ok({"cache", "verify", "--remove"}), HasSubstr("is damaged: removed\n4 entries are sound\n"));
+  EXPECT_THAT(Ok({"cache", "prune", "--bytes", "100000000"}), "removed 0 bytes\n");
+  EXPECT_THAT(Ok({"cache", "prune"}), HasSubstr("removed "));
+  EXPECT_THAT(Ok({"cache", "list"}), HasSubstr("0 entries"));
+  setenv("SLIPWAY_CACHE_DIR", "off", 1);
+  EXPECT_THAT(Refused({"cache", "list"}), HasSubstr("the disk cache is turned off"));
+  EXPECT_THAT(Refused({"cache"}), HasSubstr("subcommand is required"));
+}
+
 }  // namespace

@@ -1,0 +1,309 @@
+// Compiled kernels across processes: what one has compiled the next one reads, and never anything else.
+//
+// Children are this program again, asked for the test DiskCacheChild.Runs, with what they are to do in the environment.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "driver/disk_cache.h"
+#include "slipway/array.h"
+#include "slipway/device.h"
+#include "slipway/disk_cache.h"
+#include "slipway/elementwise.h"
+#include "slipway/embedded.h"
+#include "slipway/hooks.h"
+#include "slipway/kernel_cache.h"
+#include "slipway/stream.h"
+
+extern char** environ;
+
+namespace slipway {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::ElementsAre;
+
+// Kernel number k over x = 1, 2, 3; its value is checked.
+bool RunKernel(const Device& device, const Stream& stream, int k) {
+  const auto x = Array<float, 1>::From(device, {1, 2, 3}).value();
+  const auto formula = Elementwise::Parse(absl::StrCat("y = x * x + ", k), {}, absl::StrCat("kernel_", k)).value();
+  const absl::StatusOr<AnyArray> y = formula(stream, x);
+  if (!y.ok() || !stream.Synchronize().ok()) return false;
+  const float first = static_cast<float>(k);
+  return y->ToVector<float>().value() == std::vector<float>{1 + first, 4 + first, 9 + first};
+}
+
+TEST(DiskCacheChild, Runs) {
+  const char* const work = std::getenv("SLIPWAY_DISK_CACHE_TEST_CHILD");
+  if (work == nullptr) GTEST_SKIP() << "run by other tests";
+  int kernels = 0;
+  ASSERT_TRUE(absl::SimpleAtoi(work, &kernels));
+  std::atomic<int> compiles{0};
+  const HookRegistration hook = AddHook(HookPoint::kBeforeCompile, [&](const HookEvent&) { ++compiles; }).value();
+  const Device device = Device::Open("cpu").value();
+  const Stream stream = device.CreateStream().value();
+  for (int k = 0; k < kernels; ++k) ASSERT_TRUE(RunKernel(device, stream, k)) << k;
+  const DiskCacheCounters counters = GetDiskCacheCounters();
+  std::printf("compiled %d, hits %d, stores %d\n", compiles.load(), static_cast<int>(counters.hits),
+              static_cast<int>(counters.stores));
+}
+
+class JitDiskCacheTest : public testing::Test {
+ protected:
+  JitDiskCacheTest() {
+    std::string pattern = (fs::temp_directory_path() / "slipway-jit-cache-XXXXXX").string();
+    root_ = mkdtemp(pattern.data());
+    folder_ = root_ + "/cache";
+  }
+  ~JitDiskCacheTest() override {
+    SetDiskCacheFolder("off").IgnoreError();
+    ClearKernelCache();
+    std::error_code ignored;
+    fs::remove_all(root_, ignored);
+  }
+
+  // Starts a child that runs so many kernels, with its output in a file.
+  pid_t Start(int kernels, const std::string& output, const std::vector<std::string>& more = {}) {
+    std::string self = fs::read_symlink("/proc/self/exe").string(), filter = "--gtest_filter=DiskCacheChild.Runs";
+    char* argv[] = {self.data(), filter.data(), nullptr};
+    std::vector<std::string> variables = more;
+    variables.push_back(absl::StrCat("SLIPWAY_DISK_CACHE_TEST_CHILD=", kernels));
+    variables.push_back(absl::StrCat("SLIPWAY_CACHE_DIR=", folder_));
+    for (char** each = environ; *each != nullptr; ++each) {
+      if (!absl::StartsWith(*each, "SLIPWAY_CACHE_DIR=")) variables.push_back(*each);
+    }
+    std::vector<char*> environment;
+    for (std::string& variable : variables) environment.push_back(variable.data());
+    environment.push_back(nullptr);
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, 1, output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    posix_spawn_file_actions_adddup2(&actions, 1, 2);
+    pid_t pid = -1;
+    EXPECT_EQ(posix_spawn(&pid, argv[0], &actions, nullptr, argv, environment.data()), 0);
+    posix_spawn_file_actions_destroy(&actions);
+    return pid;
+  }
+  static int Wait(pid_t pid) {
+    int status = 0;
+    waitpid(pid, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+  static std::string Read(const std::string& path) {
+    std::ifstream stream(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(stream), {}};
+  }
+  // What a child said of itself.
+  std::string Run(int kernels, const std::vector<std::string>& more = {}) {
+    const std::string output = root_ + "/output";
+    EXPECT_EQ(Wait(Start(kernels, output, more)), 0) << Read(output);
+    const std::string text = Read(output);
+    const size_t at = text.find("compiled ");
+    return at == text.npos ? text : text.substr(at, text.find('\n', at) - at);
+  }
+  std::vector<DiskCacheEntry> List() {
+    EXPECT_TRUE(SetDiskCacheFolder(folder_).ok());
+    std::vector<DiskCacheEntry> entries = ListDiskCache().value();
+    SetDiskCacheFolder("off").IgnoreError();
+    return entries;
+  }
+  // One entry of each kind for each kernel, all sound, and nothing else.
+  void ExpectWhole(int kernels) {
+    int ptx = 0, host = 0, others = 0;
+    for (const DiskCacheEntry& entry : List()) {
+      EXPECT_TRUE(entry.status.ok()) << entry.file << ": " << entry.status;
+      ++(entry.kind == "ptx" ? ptx : host);
+    }
+    for (const auto& file : fs::directory_iterator(folder_)) {
+      others += file.path().extension() != ".entry" && file.path().filename() != "sweep.lock";
+    }
+    EXPECT_EQ(ptx, kernels);
+    EXPECT_EQ(host, kernels);
+    EXPECT_EQ(others, 0);
+  }
+
+  std::string root_, folder_;
+};
+
+// FC-24: a key that changes by itself.
+TEST_F(JitDiskCacheTest, TheNextProcessCompilesNothing) {
+  EXPECT_EQ(Run(5), "compiled 5, hits 0, stores 10");
+  ExpectWhole(5);
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_EQ(Run(5, {absl::StrCat("AAA=", i), "LC_ALL=C"}), "compiled 0, hits 10, stores 0");
+  }
+  EXPECT_EQ(Run(6), "compiled 1, hits 10, stores 2");
+  ExpectWhole(6);
+}
+
+TEST_F(JitDiskCacheTest, ProcessesThatStartAtOnce) {
+  constexpr int kProcesses = 12, kKernels = 4;
+  std::vector<pid_t> children;
+  for (int i = 0; i < kProcesses; ++i) children.push_back(Start(kKernels, absl::StrCat(root_, "/output", i)));
+  for (int i = 0; i < kProcesses; ++i)
+    EXPECT_EQ(Wait(children[static_cast<size_t>(i)]), 0) << Read(absl::StrCat(root_, "/output", i));
+  ExpectWhole(kKernels);
+}
+
+TEST_F(JitDiskCacheTest, SomeOfThemKilled) {
+  constexpr int kProcesses = 12, kKernels = 4;
+  std::vector<pid_t> children;
+  for (int i = 0; i < kProcesses; ++i) children.push_back(Start(kKernels, absl::StrCat(root_, "/output", i)));
+  std::minstd_rand random(1);
+  std::set<size_t> killed;
+  for (int i = 0; i < 4; ++i) {
+    usleep(50000);
+    const size_t victim = random() % children.size();
+    if (killed.insert(victim).second) kill(children[victim], SIGKILL);
+  }
+  for (size_t i = 0; i < children.size(); ++i) {
+    const int status = Wait(children[i]);
+    if (killed.count(i) != 0) continue;
+    EXPECT_EQ(status, 0) << Read(absl::StrCat(root_, "/output", i));
+  }
+  EXPECT_EQ(Run(kKernels).substr(0, 9), "compiled ");
+  ExpectWhole(kKernels);
+}
+
+// FC-23: damage is noticed, whatever it is, and mended.
+TEST_F(JitDiskCacheTest, DamagedEntriesAreMadeAnew) {
+  Run(1);
+  std::vector<DiskCacheEntry> entries = List();
+  ASSERT_EQ(entries.size(), 2u);
+  for (const DiskCacheEntry& entry : entries) {
+    const std::string good = Read(entry.file);
+    for (const std::string& bad : {std::string(), good.substr(0, 1), good.substr(0, good.size() / 2),
+                                   good.substr(0, good.size() - 1), std::string(good.size(), '\0')}) {
+      std::ofstream(entry.file, std::ios::binary | std::ios::trunc) << bad;
+      EXPECT_EQ(Run(1), entry.kind == "ptx" ? "compiled 1, hits 1, stores 1" : "compiled 0, hits 1, stores 1");
+      EXPECT_EQ(Read(entry.file).size() > 64, true);
+      ExpectWhole(1);
+    }
+  }
+}
+
+// An entry that is sound as a file and nonsense inside.
+TEST_F(JitDiskCacheTest, NonsenseIsDropped) {
+  ASSERT_TRUE(SetDiskCacheFolder(folder_).ok());
+  ClearKernelCache();
+  const auto formula = Elementwise::Parse("y = x + 41", {}, "nonsense").value();
+  const Signature types = {
+      {.name = "x", .kind = ParamKind::kArray, .dtype = DType::kFloat32, .rank = 1, .layout = Layout::kContiguous}};
+  const Target target = {.sm = 90, .ptx_isa = 78};
+  const std::string ptx = formula.CompileFor(target, types).value().inspection->ptx;
+  const DiskCacheEntry entry = ListDiskCache().value().at(0);
+  const std::string bytes = Read(entry.file);
+  uint64_t key_bytes = 0;
+  std::memcpy(&key_bytes, bytes.data() + 48, 8);  // See Header in disk_cache.cc.
+  const std::string key = bytes.substr(64, key_bytes);
+  for (const std::string& nonsense : {std::string("hello"), std::string("5\nhello"), std::string("99999999999\n"),
+                                      bytes.substr(64 + key_bytes) + "x", std::string("-1\n")}) {
+    internal::DropFromDisk("ptx", key);
+    internal::StoreOnDisk("ptx", key, nonsense);
+    ClearKernelCache();
+    EXPECT_EQ(formula.CompileFor(target, types).value().inspection->ptx, ptx);
+  }
+  ClearKernelCache();
+  const uint64_t hits = GetDiskCacheCounters().hits;
+  const CompiledKernel again = formula.CompileFor(target, types).value();
+  EXPECT_EQ(again.inspection->ptx, ptx);
+  EXPECT_EQ(GetDiskCacheCounters().hits, hits + 1);
+  EXPECT_EQ(again.inspection->times.at(0).first, "read from disk");
+}
+
+// FC-21: each target, and each option, has an entry of its own.
+TEST_F(JitDiskCacheTest, TargetsAndOptionsAreApart) {
+  ASSERT_TRUE(SetDiskCacheFolder(folder_).ok());
+  const Signature types = {
+      {.name = "x", .kind = ParamKind::kArray, .dtype = DType::kFloat32, .rank = 1, .layout = Layout::kContiguous}};
+  std::vector<CompileOptions> all = {{}};
+  const auto with = [&](auto change) {
+    CompileOptions options;
+    change(options);
+    all.push_back(options);
+  };
+  with([](CompileOptions& o) { o.opt_level = 1; });
+  with([](CompileOptions& o) { o.contract = false; });
+  with([](CompileOptions& o) { o.max_registers = 32; });
+  with([](CompileOptions& o) { o.keep_llvm = false; });
+  with([](CompileOptions& o) { o.math = MathLibrary::kLibclc; });
+  with([](CompileOptions& o) { o.fast_math.division = true; });
+  with([](CompileOptions& o) { o.fast_math.sqrt = true; });
+  with([](CompileOptions& o) { o.fast_math.functions = true; });
+  with([](CompileOptions& o) { o.fast_math.flush_subnormals = true; });
+  with([](CompileOptions& o) { o.fast_math.reassociate = true; });
+  with([](CompileOptions& o) { o.fast_math.no_nans = true; });
+  with([](CompileOptions& o) { o.fast_math.no_infinities = true; });
+  const std::vector<Target> targets = ParseTargets("sm_75,sm_80,sm_90,sm_120").value();
+  std::vector<std::string> first;
+  for (int round = 0; round < 2; ++round) {
+    size_t at = 0;
+    ClearKernelCache();
+    for (const CompileOptions& options : all) {
+      const auto formula = Elementwise::Parse("y = sqrt(x) / (x + 3) * x + 1", {}, "apart", options).value();
+      for (const Target& target : targets) {
+        const CompiledKernel compiled = formula.CompileFor(target, types).value();
+        EXPECT_TRUE(absl::StrContains(compiled.inspection->ptx, absl::StrCat(".target sm_", target.sm)));
+        EXPECT_EQ(compiled.inspection->llvm.empty(), !options.keep_llvm);
+        if (round == 0) first.push_back(compiled.inspection->ptx);
+        EXPECT_EQ(compiled.inspection->ptx, first[at++]);
+      }
+    }
+    EXPECT_EQ(ListDiskCache().value().size(), all.size() * targets.size());
+  }
+}
+
+// FC-22: one name, other code; alternating, both alive, in memory and from disk.
+TEST_F(JitDiskCacheTest, OneNameOtherCode) {
+  for (const bool disk : {false, true}) {
+    ASSERT_TRUE(SetDiskCacheFolder(disk ? folder_ : "off").ok());
+    const Device device = Device::Open("cpu").value();
+    const Stream stream = device.CreateStream().value();
+    const auto x = Array<float, 1>::From(device, {0, 1, 2}).value();
+    for (int round = 0; round < 2; ++round) {
+      ClearKernelCache();
+      const auto twice = Elementwise::Parse("y = x * 2", {}, "f").value();
+      const auto more = Elementwise::Parse("y = x + 100", {}, "f").value();
+      for (int i = 0; i < 2; ++i) {
+        EXPECT_THAT(twice(stream, x).value().ToVector<float>().value(), ElementsAre(0, 2, 4));
+        EXPECT_THAT(more(stream, x).value().ToVector<float>().value(), ElementsAre(100, 101, 102));
+      }
+    }
+  }
+}
+
+// Numbers that a kernel captured are not a part of what is found.
+TEST_F(JitDiskCacheTest, CapturedNumbers) {
+  ASSERT_TRUE(SetDiskCacheFolder(folder_).ok());
+  const Device device = Device::Open("cpu").value();
+  const Stream stream = device.CreateStream().value();
+  auto y = Array<float, 1>::From(device, {1}).value();
+  for (const float k : {2.0f, 3.0f, 5.0f}) {
+    ClearKernelCache();
+    const auto kernel = MakeKernel("captured_disk", [k](ArrayVar<float, 1> out) { out[0] = k; });
+    ASSERT_TRUE(kernel(stream, LaunchConfig{.grid = {1}, .block = {1}}, y).ok());
+    ASSERT_TRUE(stream.Synchronize().ok());
+    EXPECT_THAT(y.ToVector().value(), ElementsAre(k));
+  }
+  EXPECT_EQ(ListDiskCache().value().size(), 2u);
+}
+
+}  // namespace
+}  // namespace slipway
