@@ -33,6 +33,8 @@
 #include "slipway/typed_kernel.h"
 // jit
 #include "slipway/compile_options.h"
+#include "slipway/cuda.h"
+#include "slipway/disk_cache.h"
 #include "slipway/elementwise.h"
 #include "slipway/embedded.h"
 #include "slipway/kernel_builder.h"

@@ -1,0 +1,305 @@
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "driver/as_absl.h"
+#include "driver/disk_cache.h"
+#include "driver/status_macros.h"
+#include "jit/cuda/device_header.h"
+#include "jit/cuda/diagnostics.h"
+#include "jit/cuda/includes.h"
+#include "jit/cuda/nvrtc.h"
+#include "launch/shared_modules.h"
+#include "slipway/cuda.h"
+
+namespace slipway {
+namespace {
+
+// A compile with everything that NVRTC is told.
+struct Job {
+  const Nvrtc* nvrtc;
+  std::string source, file_name;
+  std::vector<CudaHeader> headers;
+  std::vector<std::string> folders;  // In which headers are looked for.
+  std::vector<std::string> options;
+  std::vector<std::string> name_expressions;
+  bool cubin;
+};
+
+absl::Status CheckOption(const std::string& option) {
+  if (option.empty() || option[0] != '-' || option.find_first_of(std::string("\n\r\0", 3)) != std::string::npos) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "option '", option, "' is not one of NVRTC's: each begins with '-', stands by itself and has no line break"));
+  }
+  for (const char* ours : {"--gpu-architecture", "-arch", "--device-as-default-execution-space-arch"}) {
+    if (absl::StartsWith(option, ours)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("option '", option, "': the target says the architecture; leave it out"));
+    }
+  }
+  for (const char* whole : {"-I", "-D", "-U"}) {
+    if (option == whole) {
+      return absl::InvalidArgumentError(absl::StrCat("option '", option,
+                                                     "' lacks its argument: write it without a blank, as in ", whole,
+                                                     option == "-I" ? "/folder" : "NAME"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Job> MakeJob(std::string_view source, const Target& target, const CudaOptions& options) {
+  SLIPWAY_ASSIGN_OR_RETURN(const Nvrtc* nvrtc, Nvrtc::Get());
+  Job job = {.nvrtc = nvrtc,
+             .source = std::string(source),
+             .file_name = options.file_name,
+             .headers = options.headers,
+             .folders = options.include_paths,
+             .options = {},
+             .name_expressions = options.name_expressions,
+             .cubin = options.cubin};
+  if (source.find('\0') != source.npos) return absl::InvalidArgumentError("the source has a NUL character in it");
+  job.headers.push_back({kDeviceHeaderName, kDeviceHeader});
+  if (options.toolkit_headers && !nvrtc->include_folder.empty()) {
+    job.folders.push_back(nvrtc->include_folder);
+    const std::string cccl = nvrtc->include_folder + "/cccl";  // Where CUDA 13 keeps <cuda/std/...>.
+    std::error_code error;
+    if (std::filesystem::is_directory(cccl, error)) job.folders.push_back(cccl);
+  }
+  if (job.cubin && nvrtc->GetCUBIN == nullptr) {
+    return absl::UnimplementedError("this NVRTC makes no cubin; CUDA 11.1 and newer do");
+  }
+  job.options.push_back(absl::StrCat("--gpu-architecture=", job.cubin ? "sm_" : "compute_", target.sm));
+  bool has_standard = false;
+  for (const std::string& option : options.options) {
+    SLIPWAY_RETURN_IF_ERROR(CheckOption(option));
+    has_standard = has_standard || absl::StartsWith(option, "--std") || absl::StartsWith(option, "-std");
+    job.options.push_back(option);
+  }
+  if (!has_standard) job.options.push_back("--std=c++17");
+  for (const std::string& folder : job.folders) job.options.push_back(absl::StrCat("--include-path=", folder));
+  return job;
+}
+
+// Owns the program of NVRTC.
+class Program {
+ public:
+  explicit Program(const Nvrtc& nvrtc) : nvrtc_(nvrtc) {}
+  ~Program() {
+    if (handle != nullptr) nvrtc_.DestroyProgram(&handle);
+  }
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+  // A text or image whose size is asked for first.
+  absl::StatusOr<std::string> Take(nvrtcResult (*size_of)(nvrtcProgram, size_t*),
+                                   nvrtcResult (*copy)(nvrtcProgram, char*)) const {
+    size_t size = 0;
+    nvrtcResult result = size_of(handle, &size);
+    std::string text(size, '\0');
+    if (result == kNvrtcSuccess) result = copy(handle, text.data());
+    if (result != kNvrtcSuccess) return Error("reading what NVRTC made", result);
+    return text;
+  }
+  absl::Status Error(const std::string& what, nvrtcResult result) const {
+    return absl::InternalError(absl::StrCat(what, ": ", nvrtc_.GetErrorString(result)));
+  }
+
+  nvrtcProgram handle = nullptr;
+
+ private:
+  const Nvrtc& nvrtc_;
+};
+
+std::string KnownArchitectures(const Nvrtc& nvrtc) {
+  int count = 0;
+  if (nvrtc.GetNumSupportedArchs == nullptr || nvrtc.GetSupportedArchs == nullptr ||
+      nvrtc.GetNumSupportedArchs(&count) != kNvrtcSuccess || count <= 0) {
+    return "";
+  }
+  std::vector<int> archs(static_cast<size_t>(count));
+  if (nvrtc.GetSupportedArchs(archs.data()) != kNvrtcSuccess) return "";
+  return absl::StrCat("; it knows sm_", absl::StrJoin(archs, ", sm_"));
+}
+
+absl::StatusOr<CudaCode> Compile(const Job& job) {
+  const Nvrtc& nvrtc = *job.nvrtc;
+  Program program(nvrtc);
+  std::vector<const char*> headers, names, options;
+  for (const CudaHeader& header : job.headers)
+    headers.push_back(header.source.c_str()), names.push_back(header.name.c_str());
+  for (const std::string& option : job.options) options.push_back(option.c_str());
+  nvrtcResult result = nvrtc.CreateProgram(&program.handle, job.source.c_str(), job.file_name.c_str(),
+                                           static_cast<int>(headers.size()), headers.data(), names.data());
+  if (result != kNvrtcSuccess) return program.Error("nvrtcCreateProgram", result);
+  for (const std::string& expression : job.name_expressions) {
+    result = nvrtc.AddNameExpression(program.handle, expression.c_str());
+    if (result != kNvrtcSuccess) return program.Error(absl::StrCat("name expression '", expression, "'"), result);
+  }
+  result = nvrtc.CompileProgram(program.handle, static_cast<int>(options.size()), options.data());
+  absl::StatusOr<std::string> log = program.Take(nvrtc.GetProgramLogSize, nvrtc.GetProgramLog);
+  const Diagnostics diagnostics = ReadLog(log.ok() ? *log : std::string());
+  if (result == kNvrtcInvalidOption) {
+    return absl::InvalidArgumentError(absl::StrCat("NVRTC ", nvrtc.major, ".", nvrtc.minor,
+                                                   " does not take these options (", absl::StrJoin(job.options, " "),
+                                                   "): ", diagnostics.Whole(), KnownArchitectures(nvrtc)));
+  }
+  if (result != kNvrtcSuccess) return diagnostics.Failure(job.file_name, nvrtc.GetErrorString(result));
+
+  CudaCode code;
+  code.warnings = diagnostics.Warnings();
+  for (const std::string& expression : job.name_expressions) {
+    const char* lowered = nullptr;
+    result = nvrtc.GetLoweredName(program.handle, expression.c_str(), &lowered);
+    if (result != kNvrtcSuccess) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "name expression '", expression, "' names no kernel of the source: ", nvrtc.GetErrorString(result)));
+    }
+    code.lowered_names.emplace_back(expression, lowered);
+  }
+  SLIPWAY_ASSIGN_OR_RETURN(code.ptx, program.Take(nvrtc.GetPTXSize, nvrtc.GetPTX));
+  while (!code.ptx.empty() && code.ptx.back() == '\0') code.ptx.pop_back();
+  if (job.cubin) {
+    SLIPWAY_ASSIGN_OR_RETURN(code.cubin, program.Take(nvrtc.GetCUBINSize, nvrtc.GetCUBIN));
+  }
+  return code;
+}
+
+// The disk cache. Everything that shapes the code, the content of the files included.
+constexpr char kKind[] = "cuda";
+
+std::string DiskKey(const Job& job, const std::vector<IncludedFile>& included) {
+  std::string key = absl::StrCat(job.file_name, " for ", job.options[0], "; NVRTC ", job.nvrtc->major, ".",
+                                 job.nvrtc->minor, "; sources ", internal::kSourceFingerprint, "\n");
+  const auto add = [&](const std::string& text) { absl::StrAppend(&key, text.size(), ":", text); };
+  for (const std::string& option : job.options) add(option);
+  for (const std::string& expression : job.name_expressions) add("name " + expression);
+  add(job.source);
+  for (const CudaHeader& header : job.headers) add(header.name), add(header.source);
+  for (const IncludedFile& file : included) add(file.path), add(file.content);
+  return key;
+}
+
+std::string Encode(const CudaCode& code) {
+  std::string out;
+  const auto add = [&](const std::string& text) { absl::StrAppend(&out, text.size(), "\n", text); };
+  add(code.ptx), add(code.cubin), add(code.warnings);
+  for (const auto& [expression, lowered] : code.lowered_names) add(expression), add(lowered);
+  return out;
+}
+std::optional<CudaCode> Decode(std::string_view bytes) {
+  std::vector<std::string> texts;
+  while (!bytes.empty()) {
+    const size_t line = bytes.find('\n');
+    uint64_t size = 0;
+    if (line == bytes.npos || !absl::SimpleAtoi(AsAbsl(bytes.substr(0, line)), &size)) return std::nullopt;
+    bytes.remove_prefix(line + 1);
+    if (size > bytes.size()) return std::nullopt;
+    texts.emplace_back(bytes.substr(0, size));
+    bytes.remove_prefix(size);
+  }
+  if (texts.size() < 3 || texts.size() % 2 == 0) return std::nullopt;
+  CudaCode code = {.ptx = texts[0], .cubin = texts[1], .warnings = texts[2]};
+  for (size_t i = 3; i < texts.size(); i += 2) code.lowered_names.emplace_back(texts[i], texts[i + 1]);
+  code.from_disk = true;
+  return code;
+}
+
+// What a kernel of the PTX may be called, for a message.
+std::string Entries(const std::string& ptx) {
+  std::vector<std::string> names;
+  constexpr std::string_view kEntry = ".entry ";
+  for (size_t at = ptx.find(kEntry); at != ptx.npos; at = ptx.find(kEntry, at + 1)) {
+    const size_t begin = at + kEntry.size();
+    names.push_back(ptx.substr(begin, ptx.find_first_of("( \n", begin) - begin));
+  }
+  return names.empty() ? "none" : absl::StrJoin(names, ", ");
+}
+
+}  // namespace
+
+absl::StatusOr<CudaCode> CompileCudaSource(std::string_view source, const Target& target, const CudaOptions& options) {
+  SLIPWAY_ASSIGN_OR_RETURN(const Job job, MakeJob(source, target, options));
+  bool complete = true;
+  // NVRTC looks for names in quotes beside the source, by its name, or else where the program runs.
+  const std::string beside = std::filesystem::path(job.file_name).parent_path().string();
+  const std::vector<IncludedFile> included =
+      FindIncludes(source, beside.empty() ? "." : beside, job.headers, job.folders, &complete);
+  const auto finish = [&](CudaCode code) {
+    for (const IncludedFile& file : included) code.included.push_back(file.path);
+    return code;
+  };
+  // What includes more than is looked at is compiled anew.
+  if (!complete || !internal::HasDiskCache()) {
+    SLIPWAY_ASSIGN_OR_RETURN(CudaCode code, Compile(job));
+    return finish(std::move(code));
+  }
+  const std::string key = DiskKey(job, included);
+  if (const std::optional<std::string> bytes = internal::LoadFromDisk(kKind, key)) {
+    if (std::optional<CudaCode> code = Decode(*bytes)) return finish(*std::move(code));
+    internal::DropFromDisk(kKind, key);
+  }
+  SLIPWAY_ASSIGN_OR_RETURN(CudaCode code, Compile(job));
+  internal::StoreOnDisk(kKind, key, Encode(code));
+  return finish(std::move(code));
+}
+
+absl::StatusOr<std::string> NvrtcVersion() {
+  SLIPWAY_ASSIGN_OR_RETURN(const Nvrtc* nvrtc, Nvrtc::Get());
+  return absl::StrCat(nvrtc->major, ".", nvrtc->minor);
+}
+
+CudaModule::CudaModule(Device device, CudaCode code)
+    : device_(std::move(device)),
+      code_(std::make_shared<const CudaCode>(std::move(code))),
+      modules_(std::make_shared<internal::SharedModules>()) {
+  auto inspection = std::make_shared<Inspection>();
+  inspection->ptx = code_->ptx;
+  inspection_ = std::move(inspection);
+}
+
+absl::StatusOr<Kernel> CudaModule::Get(const std::string& name, Signature signature) const {
+  CompiledKernel compiled = {.name = name, .signature = std::move(signature), .inspection = inspection_};
+  for (const auto& [expression, lowered] : code_->lowered_names) {
+    if (expression == name) compiled.name = lowered;
+  }
+  for (size_t i = 0; i < compiled.signature.size(); ++i) {
+    if (compiled.signature[i].name.empty()) compiled.signature[i].name = absl::StrCat("arg", i);
+  }
+  compiled.modules = modules_;
+  absl::StatusOr<Kernel> kernel = Kernel::Load(device_, std::move(compiled));
+  if (kernel.status().code() == absl::StatusCode::kNotFound) {
+    return absl::NotFoundError(absl::StrCat("no kernel '", name, "' in the module; it has ", Entries(code_->ptx),
+                                            ". Templates and functions that are not extern \"C\" are named in "
+                                            "CudaOptions::name_expressions"));
+  }
+  return kernel;
+}
+
+absl::StatusOr<CudaModule> CompileCuda(const Device& device, std::string_view source, const CudaOptions& options) {
+  SLIPWAY_ASSIGN_OR_RETURN(const Target target, TargetFor(device));
+  SLIPWAY_ASSIGN_OR_RETURN(CudaCode code, CompileCudaSource(source, target, options));
+  return CudaModule(device, std::move(code));
+}
+
+absl::StatusOr<CudaModule> CompileCudaFile(const Device& device, const std::string& path, CudaOptions options) {
+  std::ifstream stream(path, std::ios::binary);
+  const std::string source{std::istreambuf_iterator<char>(stream), {}};
+  if (!stream.is_open() || stream.bad()) {
+    return absl::NotFoundError(absl::StrCat("CUDA source '", path, "' cannot be read"));
+  }
+  options.file_name = path;
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  options.include_paths.insert(options.include_paths.begin(), folder.empty() ? "." : folder);
+  return CompileCuda(device, source, options);
+}
+
+}  // namespace slipway

@@ -1,0 +1,28 @@
+// Which files a CUDA C++ source includes: what a cache has to look at beside the source.
+#ifndef SLIPWAY_JIT_CUDA_INCLUDES_H_
+#define SLIPWAY_JIT_CUDA_INCLUDES_H_
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "slipway/cuda.h"
+
+namespace slipway {
+
+struct IncludedFile {
+  std::string path;
+  std::string content;
+};
+
+// The files that `source` includes, by way of others too, each once, in the order in which they are met. Directives
+// count whether or not an #if hides them; names made by macros, and files that are not found, do not. `headers` are in
+// memory and so no files, but what they include is looked for. Bounded: `complete` is false past 4,096 files or 64 MiB.
+// Names in quotes are looked for beside the file that has them; `beside` is the folder of the source.
+std::vector<IncludedFile> FindIncludes(std::string_view source, const std::string& beside,
+                                       const std::vector<CudaHeader>& headers, const std::vector<std::string>& folders,
+                                       bool* complete);
+
+}  // namespace slipway
+
+#endif  // SLIPWAY_JIT_CUDA_INCLUDES_H_

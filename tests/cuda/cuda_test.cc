@@ -1,0 +1,328 @@
+// CUDA C++ through NVRTC, on the CPU device, against host loops. FC-31: headers and compiler messages.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <clocale>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <numeric>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "launch/toolkit.h"
+#include "slipway/array.h"
+#include "slipway/cuda.h"
+#include "slipway/device.h"
+#include "slipway/disk_cache.h"
+#include "slipway/stream.h"
+
+namespace slipway {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+constexpr Target kTarget = {.sm = 75, .ptx_isa = 63};
+
+class CudaTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!NvrtcVersion().ok()) GTEST_SKIP() << NvrtcVersion().status().message();
+  }
+  ~CudaTest() override { SetDiskCacheFolder("off").IgnoreError(); }
+  absl::Status Compile(const std::string& source, const CudaOptions& options = {}) {
+    return CompileCudaSource(source, kTarget, options).status();
+  }
+
+  Device device_ = Device::Open("cpu").value();
+  Stream stream_ = device_.CreateStream().value();
+  internal::ScratchFolder folder_;
+};
+
+TEST_F(CudaTest, TypedKernelsOverArrays) {
+  const auto module = CompileCuda(device_, R"(
+    #include <slipway/device.h>
+    template <class T>
+    __global__ void twice(slipway::ArrayView<T, 2> a) {
+      long long j = blockIdx.x * blockDim.x + threadIdx.x;
+      if (j < a.shape(1)) for (long long i = 0; i < a.shape(0); ++i) a(i, j) *= 2;
+    }
+    extern "C" __global__ void shift(slipway::ArrayView<const float, 1> x, slipway::ArrayView<float, 1> y, float by) {
+      long long i = blockIdx.x * blockDim.x + threadIdx.x;
+      if (i < y.size()) y[i] = x[i] + by;
+    }
+  )",
+                                  {.name_expressions = {"twice<float>", "twice<int>"}});
+  ASSERT_TRUE(module.ok()) << module.status();
+  const auto twice = module->Get<ArrayView<float, 2>>("twice<float>");
+  ASSERT_TRUE(twice.ok()) << twice.status();
+  std::vector<float> host(12);
+  std::iota(host.begin(), host.end(), 1.0f);
+  auto a = Array<float, 2>::From(device_, host, {3, 4}).value();
+  ASSERT_TRUE((*twice)(stream_, ForSize(4), a).ok());
+  // Every second column, from the last on: strides are the launch's.
+  const ArrayView<float, 2> some(device_, a.data() + 3, {3, 2}, {4, -2});
+  ASSERT_TRUE((*twice)(stream_, ForSize(2), some).ok());
+  ASSERT_TRUE(stream_.Synchronize().ok());
+  std::vector<float> want = host;
+  for (size_t i = 0; i < 12; ++i) want[i] *= i % 4 == 1 || i % 4 == 3 ? 4 : 2;
+  EXPECT_EQ(a.ToVector().value(), want);
+
+  const auto shift = module->Get<ArrayView<const float, 1>, ArrayView<float, 1>, float>("shift").value();
+  auto x = Array<float, 1>::From(device_, {1, 2, 3}).value(), y = Array<float, 1>::Zeros(device_, 3).value();
+  ASSERT_TRUE(shift(stream_, ForSize(3), x, y, 0.5f).ok());
+  ASSERT_TRUE(stream_.Synchronize().ok());
+  EXPECT_THAT(y.ToVector().value(), ElementsAre(1.5f, 2.5f, 3.5f));
+  EXPECT_EQ(module->code().lowered_names.size(), 2u);
+}
+
+TEST_F(CudaTest, ContiguousAndScalarViews) {
+  const auto module = CompileCuda(device_, R"(
+    #include <slipway/device.h>
+    using namespace slipway;
+    extern "C" __global__ void sum(ArrayView<const double, 3, Layout::kContiguous> x, ArrayView<double, 0> y) {
+      double s = 0;
+      for (int i = 0; i < x.shape(0); ++i)
+        for (int j = 0; j < x.shape(1); ++j)
+          for (int k = 0; k < x.shape(2); ++k) s = s * 0.5 + x(i, j, k);
+      y() = s;
+    }
+  )");
+  ASSERT_TRUE(module.ok()) << module.status();
+  const auto sum = module->Get<ArrayView<const double, 3, Layout::kContiguous>, ArrayView<double, 0>>("sum");
+  ASSERT_TRUE(sum.ok()) << sum.status();
+  std::vector<double> host(24);
+  std::iota(host.begin(), host.end(), 1.0);
+  auto x = Array<double, 3>::From(device_, host, {2, 3, 4}).value();
+  auto y = Array<double, 0>::Zeros(device_, {}).value();
+  ASSERT_TRUE((*sum)(stream_, LaunchConfig{.grid = {1}, .block = {1}}, x, y).ok());
+  ASSERT_TRUE(stream_.Synchronize().ok());
+  double want = 0;
+  for (const double value : host) want = want * 0.5 + value;
+  EXPECT_EQ(y.ToVector().value()[0], want);
+}
+
+TEST_F(CudaTest, PointersStructsAndHalves) {
+  const auto module = CompileCuda(device_, R"(
+    #include <cuda_fp16.h>
+    struct Line { double slope; int first; };
+    extern "C" __global__ void run(__half* h, const int* n, Line line) {
+      int i = threadIdx.x;
+      h[i] = __hadd(h[i], __double2half(line.slope * (n[i] + line.first)));
+    }
+  )");
+  ASSERT_TRUE(module.ok()) << module.status();
+  struct Line {
+    double slope;
+    int32_t first;
+  };
+  const auto run = module->Get<float16*, const int32_t*, Line>("run");
+  ASSERT_TRUE(run.ok()) << run.status();
+  auto h = Array<float16, 1>::From(device_, {float16(1.0f), float16(2.0f)}).value();
+  auto n = Array<int32_t, 1>::From(device_, {10, 20}).value();
+  ASSERT_TRUE((*run)(stream_, LaunchConfig{.grid = {1}, .block = {2}}, h, n, Line{0.25, 2}).ok());
+  ASSERT_TRUE(stream_.Synchronize().ok());
+  const std::vector<float16> got = h.ToVector().value();
+  EXPECT_EQ(static_cast<float>(got[0]), 4.0f);
+  EXPECT_EQ(static_cast<float>(got[1]), 7.5f);
+}
+
+TEST_F(CudaTest, OptionsAndHeadersReachTheCompiler) {
+  const CudaOptions options = {.headers = {{"mine.h", "#define OFFSET 40\n"}},
+                               .options = {"-DMORE=2", "--use_fast_math"}};
+  const auto code = CompileCudaSource(
+      "#include <mine.h>\nextern \"C\" __global__ void f(int* y, float* z) { *y = OFFSET + MORE; *z = 1 / *z; }",
+      kTarget, options);
+  ASSERT_TRUE(code.ok()) << code.status();
+  EXPECT_THAT(code->ptx, AllOf(HasSubstr("42"), HasSubstr(".ftz"), HasSubstr(".target sm_75")));
+  EXPECT_THAT(code->cubin, IsEmpty());
+  const auto machine =
+      CompileCudaSource("extern \"C\" __global__ void f() {}", {.sm = 90, .ptx_isa = 78}, {.cubin = true});
+  ASSERT_TRUE(machine.ok()) << machine.status();
+  EXPECT_THAT(machine->cubin, HasSubstr("ELF"));
+  EXPECT_THAT(machine->ptx, HasSubstr(".target sm_90"));
+}
+
+TEST_F(CudaTest, FoldersWithBlanksAndOtherLetters) {
+  const std::string folder = (folder_ / "mit Leerzeichen und Ümläuten").string();
+  std::filesystem::create_directory(folder);
+  internal::WriteWholeFile(folder + "/own.h", "__device__ int Own() { return 7; }\n");
+  internal::WriteWholeFile(folder + "/quelle.cu",
+                           "#include \"own.h\"\nextern \"C\" __global__ void f(int* y) { *y = Own(); }\n");
+  const auto module = CompileCudaFile(device_, folder + "/quelle.cu");
+  ASSERT_TRUE(module.ok()) << module.status();
+  EXPECT_THAT(module->code().included, ElementsAre(folder + "/own.h"));
+  auto y = Array<int32_t, 1>::Zeros(device_, 1).value();
+  ASSERT_TRUE(module->Get<int32_t*>("f").value()(stream_, LaunchConfig{.grid = {1}, .block = {1}}, y).ok());
+  ASSERT_TRUE(stream_.Synchronize().ok());
+  EXPECT_THAT(y.ToVector().value(), ElementsAre(7));
+  EXPECT_EQ(CompileCudaFile(device_, folder + "/fehlt.cu").status().code(), absl::StatusCode::kNotFound);
+  internal::WriteWholeFile(folder + "/own.h", "int Own( { return 7; }\n");
+  EXPECT_THAT(CompileCudaFile(device_, folder + "/quelle.cu").status().message(), HasSubstr("own.h(1): error"));
+}
+
+// FC-31: an error on the user's line 3 behind a long preamble that is not theirs.
+TEST_F(CudaTest, ErrorsShowTheUsersLine) {
+  std::string preamble;
+  for (int i = 0; i < 2000; ++i)
+    absl::StrAppend(&preamble, "__device__ inline int helper_", i, "(int x) { return x + ", i, "; }\n");
+  const CudaOptions options = {.file_name = "user.cu", .headers = {{"preamble.h", preamble}}};
+  const absl::Status status =
+      Compile("#include <preamble.h>\nextern \"C\" __global__ void f(int* y) {\n  *y = helper_5(undefined_name);\n}\n",
+              options);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(status.message(), AllOf(HasSubstr("user.cu(3): error"), HasSubstr("undefined_name")));
+  EXPECT_THAT(status.message(), HasSubstr("*y = helper_5(undefined_name);"));
+  EXPECT_LT(status.message().size(), 1000u);
+}
+
+TEST_F(CudaTest, WarningsAreNoErrors) {
+  const char* const warns = "extern \"C\" __global__ void f(int* y) { int unused = 1; *y = 1; }";
+  const auto code = CompileCudaSource(warns, kTarget);
+  ASSERT_TRUE(code.ok()) << code.status();
+  EXPECT_THAT(code->warnings, HasSubstr("unused"));
+  const absl::Status both = Compile(absl::StrCat(warns, "\n__global__ void g() { wrong; }\n"));
+  EXPECT_THAT(both.message(), AllOf(HasSubstr("wrong"), Not(HasSubstr("unused"))));
+  EXPECT_THAT(CudaLog(both), HasSubstr("unused"));
+}
+
+TEST_F(CudaTest, ErrorsInsideTemplates) {
+  const absl::Status status = Compile(
+      "template <class T> __device__ T add(T a) { return a + a.missing; }\n"
+      "extern \"C\" __global__ void f(int* y) { *y = add(*y); }\n");
+  EXPECT_THAT(status.message(), AllOf(HasSubstr("kernel.cu(1): error"), HasSubstr("line 2")));
+}
+
+TEST_F(CudaTest, LogsOf64KiB) {
+  std::string source = "extern \"C\" __global__ void f(int* y) {\n";
+  for (int i = 0; i < 1500; ++i) absl::StrAppend(&source, "  y[", i, "] = undefined_", i, ";\n");
+  const absl::Status status = Compile(source + "}\n", {.options = {"--device-debug"}});
+  EXPECT_GT(CudaLog(status).size(), 6000u);
+  EXPECT_THAT(status.message(), HasSubstr("more errors; CudaLog() has all"));
+}
+
+TEST_F(CudaTest, WhatIsRefused) {
+  const char* const fine = "extern \"C\" __global__ void f() {}";
+  EXPECT_THAT(Compile(fine, {.options = {"-arch=sm_80"}}).message(), HasSubstr("the target says the architecture"));
+  EXPECT_THAT(Compile(fine, {.options = {"DN=1"}}).message(), HasSubstr("option 'DN=1' is not one of NVRTC's"));
+  EXPECT_THAT(Compile(fine, {.options = {"-I", "/folder"}}).message(), HasSubstr("option '-I' lacks its argument"));
+  EXPECT_THAT(Compile(fine, {.options = {"--frobnicate"}}).message(),
+              AllOf(HasSubstr("does not take these options"), HasSubstr("--frobnicate")));
+  EXPECT_THAT(Compile(std::string("a\0b", 3)).message(), HasSubstr("NUL"));
+  const absl::Status old = CompileCudaSource(fine, {.sm = 10, .ptx_isa = 63}).status();
+  EXPECT_THAT(old.message(), AllOf(HasSubstr("compute_10"), HasSubstr("it knows sm_")));
+  EXPECT_THAT(Compile(fine, {.name_expressions = {"missing<float>"}}).message(), HasSubstr("missing"));
+  EXPECT_THAT(Compile("#include <nowhere.h>\n").message(), HasSubstr("nowhere.h"));
+  EXPECT_THAT(Compile("#include <cuda_fp16.h>\n", {.toolkit_headers = false}).message(), HasSubstr("cuda_fp16.h"));
+  const auto module = CompileCuda(device_, fine).value();
+  EXPECT_EQ(module.Get<int>("f").status().code(), absl::StatusCode::kInvalidArgument);
+  const absl::Status missing = module.Get<>("g").status();
+  EXPECT_EQ(missing.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(missing.message(), HasSubstr("no kernel 'g' in the module; it has f."));
+}
+
+// What is on disk is found by all that shapes it.
+TEST_F(CudaTest, TheDiskCache) {
+  const std::string cache = (folder_ / "cache").string(), headers = (folder_ / "headers").string();
+  ASSERT_TRUE(SetDiskCacheFolder(cache).ok());
+  std::filesystem::create_directory(headers);
+  internal::WriteWholeFile(headers + "/value.h", "#include \"deep.h\"\n");
+  internal::WriteWholeFile(headers + "/deep.h", "#define VALUE 1\n");
+  const std::string source =
+      "#include <value.h>\ntemplate <int N> __global__ void f(int* y) { *y = VALUE + N + 1000; }\n";
+  const CudaOptions options = {.name_expressions = {"f<5>"}, .include_paths = {headers}};
+  const auto compile = [&](const std::string& text, const CudaOptions& how, int sm = 75) {
+    return CompileCudaSource(text, {.sm = sm, .ptx_isa = 63}, how).value();
+  };
+  const CudaCode first = compile(source, options);
+  EXPECT_FALSE(first.from_disk);
+  const CudaCode again = compile(source, options);
+  EXPECT_TRUE(again.from_disk);
+  EXPECT_EQ(again.ptx, first.ptx);
+  EXPECT_EQ(again.lowered_names, first.lowered_names);
+  EXPECT_EQ(again.included, first.included);
+  EXPECT_THAT(first.ptx, HasSubstr("1006"));
+
+  internal::WriteWholeFile(headers + "/deep.h", "#define VALUE 2\n");
+  const CudaCode changed = compile(source, options);
+  EXPECT_FALSE(changed.from_disk);
+  EXPECT_THAT(changed.ptx, HasSubstr("1007"));
+  CudaOptions other = options;
+  other.options = {"-DX=1"};
+  EXPECT_FALSE(compile(source, other).from_disk);
+  other = options;
+  other.name_expressions = {"f<6>"};
+  EXPECT_FALSE(compile(source, other).from_disk);
+  other = options;
+  other.headers = {{"unused.h", ""}};
+  EXPECT_FALSE(compile(source, other).from_disk);
+  EXPECT_FALSE(compile(source + " ", options).from_disk);
+  EXPECT_FALSE(compile(source, options, 80).from_disk);
+  // A header that now stands before the other.
+  const std::string before = (folder_ / "before").string();
+  std::filesystem::create_directory(before);
+  other = options;
+  other.include_paths = {before, headers};
+  EXPECT_FALSE(compile(source, other).from_disk);
+  EXPECT_TRUE(compile(source, other).from_disk);
+  internal::WriteWholeFile(before + "/value.h", "#define VALUE 3\n");
+  const CudaCode shadowed = compile(source, other);
+  EXPECT_FALSE(shadowed.from_disk);
+  EXPECT_THAT(shadowed.ptx, HasSubstr("1008"));
+}
+
+// A file that NVRTC finds beside the program and the cache does not know of would be a stale hit.
+TEST_F(CudaTest, QuotedHeadersAreLookedForWhereTheCacheLooks) {
+  const std::filesystem::path old = std::filesystem::current_path();
+  internal::WriteWholeFile(folder_ / "beside_the_program.h", "#define BESIDE 1\n");
+  std::filesystem::current_path(folder_ / "");
+  const absl::StatusOr<CudaCode> code = CompileCudaSource("#include \"beside_the_program.h\"\n", kTarget);
+  std::filesystem::current_path(old);
+  EXPECT_TRUE(!code.ok() || !code->included.empty());
+}
+
+TEST_F(CudaTest, FromManyThreads) {
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 8; ++t) {
+    threads.emplace_back([&, t] {
+      const auto module =
+          CompileCuda(device_, absl::StrCat("extern \"C\" __global__ void f(int* y) { *y = ", t, "; }"));
+      ASSERT_TRUE(module.ok());
+      const Stream stream = device_.CreateStream().value();
+      auto y = Array<int32_t, 1>::Zeros(device_, 1).value();
+      ASSERT_TRUE(module->Get<int32_t*>("f").value()(stream, LaunchConfig{.grid = {1}, .block = {1}}, y).ok());
+      ASSERT_TRUE(stream.Synchronize().ok());
+      EXPECT_EQ(y.ToVector().value()[0], t);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+// In a process of its own, because the library is opened once.
+TEST(CudaWithoutNvrtc, SaysWhatToInstall) {
+  if (std::getenv("SLIPWAY_NVRTC") == nullptr) {
+    const internal::ScratchFolder folder;
+    setenv("SLIPWAY_NVRTC", "/nonexistent/libnvrtc.so", 1);
+    const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
+    const int status = internal::RunTool({self, "--gtest_filter=CudaWithoutNvrtc.*"}, folder / "log");
+    unsetenv("SLIPWAY_NVRTC");
+    EXPECT_EQ(status, 0) << internal::ReadWholeFile(folder / "log");
+    return;
+  }
+  const absl::Status status = CompileCudaSource("", kTarget).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(status.message(),
+              AllOf(HasSubstr("CUDA C++ needs NVRTC, which was not found (looked for /nonexistent/libnvrtc.so)"),
+                    HasSubstr("install the CUDA toolkit"), HasSubstr("set SLIPWAY_NVRTC")));
+  EXPECT_EQ(NvrtcVersion().status(), status);
+}
+
+}  // namespace
+}  // namespace slipway
