@@ -7,13 +7,11 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "driver/as_absl.h"
+#include "driver/bytes.h"
 #include "driver/disk_cache.h"
 #include "jit/math_library.h"
 #include "jit/semantics.h"
@@ -61,26 +59,13 @@ std::string DiskKey(const ir::Kernel& kernel, const Key& key, const CompileOptio
                       internal::kSourceFingerprint, "\n", ir::CanonicalBytes(kernel));
 }
 
-// What is kept of a compiled kernel: everything but what the kernel tells, as numbers of bytes and bytes.
-std::string Encode(const CompiledKernel& compiled) {
-  const Inspection& inspection = *compiled.inspection;
-  std::string out;
-  for (const std::string* text : {&inspection.ir, &inspection.llvm, &inspection.ptx, &inspection.math_library}) {
-    absl::StrAppend(&out, text->size(), "\n", *text);
-  }
-  return out;
-}
-bool Decode(std::string_view bytes, Inspection* inspection) {
-  for (std::string* text : {&inspection->ir, &inspection->llvm, &inspection->ptx, &inspection->math_library}) {
-    const size_t line = bytes.find('\n');
-    uint64_t size = 0;
-    if (line == bytes.npos || !absl::SimpleAtoi(AsAbsl(bytes.substr(0, line)), &size)) return false;
-    bytes.remove_prefix(line + 1);
-    if (size > bytes.size()) return false;
-    text->assign(bytes.substr(0, size));
-    bytes.remove_prefix(size);
-  }
-  return bytes.empty();
+// What is kept of a compiled kernel: everything but what the kernel tells.
+template <class Archive, class Texts>
+void Visit(Archive& archive, Texts& inspection) {
+  archive.Text(inspection.ir);
+  archive.Text(inspection.llvm);
+  archive.Text(inspection.ptx);
+  archive.Text(inspection.math_library);
 }
 
 // From the disk, if it is there.
@@ -89,7 +74,9 @@ std::optional<CompiledKernel> LoadCompiled(const ir::Kernel& kernel, const std::
   const std::optional<std::string> bytes = internal::LoadFromDisk(kKind, disk_key);
   if (!bytes.has_value()) return std::nullopt;
   auto inspection = std::make_shared<Inspection>();
-  if (!Decode(*bytes, inspection.get())) {
+  internal::ByteReader reader(*bytes);
+  Visit(reader, *inspection);
+  if (!reader.Done()) {
     internal::DropFromDisk(kKind, disk_key);
     return std::nullopt;
   }
@@ -107,7 +94,11 @@ absl::StatusOr<CompiledKernel> LoadOrCompile(const ir::Kernel& kernel, const Key
   const std::string disk_key = DiskKey(kernel, key, options);
   if (std::optional<CompiledKernel> compiled = LoadCompiled(kernel, disk_key)) return *std::move(compiled);
   absl::StatusOr<CompiledKernel> compiled = Compile(kernel, target, options);
-  if (compiled.ok()) internal::StoreOnDisk(kKind, disk_key, Encode(*compiled));
+  if (compiled.ok()) {
+    internal::ByteWriter writer;
+    Visit(writer, *compiled->inspection);
+    internal::StoreOnDisk(kKind, disk_key, writer.Take());
+  }
   return compiled;
 }
 

@@ -1,70 +1,11 @@
 #include "driver/cpu/compiled_module.h"
 
-#include <cstring>
-#include <type_traits>
-#include <utility>
+#include "driver/bytes.h"
 
 namespace slipway::cpu {
 namespace {
 
 constexpr uint64_t kMagic = 0x31646f6d75706373;  // "scpumod1": the last digit changes with the form.
-
-class Writer {
- public:
-  template <class T>
-  void Number(const T& value) {
-    out_.append(reinterpret_cast<const char*>(&value), sizeof(value));
-  }
-  void Text(const std::string& text) {
-    Number(uint64_t{text.size()});
-    out_.append(text);
-  }
-  template <class T, class F>
-  void List(const std::vector<T>& list, const F& each) {
-    Number(uint64_t{list.size()});
-    for (const T& one : list) each(one);
-  }
-  std::string Take() { return std::move(out_); }
-
- private:
-  std::string out_;
-};
-
-// Everything reads as 0 and empty once something is missing.
-class Reader {
- public:
-  explicit Reader(std::string_view bytes) : left_(bytes) {}
-
-  template <class T>
-  void Number(T& value) {
-    static_assert(std::is_arithmetic_v<T> || std::is_array_v<T>);
-    if (left_.size() < sizeof(value)) return Fail();
-    std::memcpy(&value, left_.data(), sizeof(value));
-    left_.remove_prefix(sizeof(value));
-  }
-  void Text(std::string& text) {
-    uint64_t size = 0;
-    Number(size);
-    if (left_.size() < size) return Fail();
-    text.assign(left_.substr(0, size));
-    left_.remove_prefix(size);
-  }
-  template <class T, class F>
-  void List(std::vector<T>& list, const F& each) {
-    uint64_t size = 0;
-    Number(size);
-    for (; size != 0 && !failed_; --size) each(list.emplace_back());
-  }
-  bool Done() const { return !failed_ && left_.empty(); }
-
- private:
-  void Fail() {
-    failed_ = true;
-    left_ = {};
-  }
-  std::string_view left_;
-  bool failed_ = false;
-};
 
 // The one description of the form, for both.
 template <class Archive, class Module>
@@ -131,14 +72,14 @@ bool IsSound(const CompiledModule& module) {
 std::string KernelSymbol(size_t index) { return "kernel." + std::to_string(index); }
 
 std::string Encode(const CompiledModule& module) {
-  Writer writer;
+  internal::ByteWriter writer;
   writer.Number(kMagic);
   Visit(writer, module);
   return writer.Take();
 }
 
 absl::StatusOr<CompiledModule> Decode(std::string_view bytes) {
-  Reader reader(bytes);
+  internal::ByteReader reader(bytes);
   uint64_t magic = 0;
   reader.Number(magic);
   CompiledModule module;

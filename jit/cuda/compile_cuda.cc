@@ -7,11 +7,9 @@
 #include <utility>
 
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
-#include "driver/as_absl.h"
+#include "driver/bytes.h"
 #include "driver/disk_cache.h"
 #include "driver/status_macros.h"
 #include "jit/cuda/device_header.h"
@@ -188,29 +186,15 @@ std::string DiskKey(const Job& job, const std::vector<IncludedFile>& included) {
   return key;
 }
 
-std::string Encode(const CudaCode& code) {
-  std::string out;
-  const auto add = [&](const std::string& text) { absl::StrAppend(&out, text.size(), "\n", text); };
-  add(code.ptx), add(code.cubin), add(code.warnings);
-  for (const auto& [expression, lowered] : code.lowered_names) add(expression), add(lowered);
-  return out;
-}
-std::optional<CudaCode> Decode(std::string_view bytes) {
-  std::vector<std::string> texts;
-  while (!bytes.empty()) {
-    const size_t line = bytes.find('\n');
-    uint64_t size = 0;
-    if (line == bytes.npos || !absl::SimpleAtoi(AsAbsl(bytes.substr(0, line)), &size)) return std::nullopt;
-    bytes.remove_prefix(line + 1);
-    if (size > bytes.size()) return std::nullopt;
-    texts.emplace_back(bytes.substr(0, size));
-    bytes.remove_prefix(size);
-  }
-  if (texts.size() < 3 || texts.size() % 2 == 0) return std::nullopt;
-  CudaCode code = {.ptx = texts[0], .cubin = texts[1], .warnings = texts[2]};
-  for (size_t i = 3; i < texts.size(); i += 2) code.lowered_names.emplace_back(texts[i], texts[i + 1]);
-  code.from_disk = true;
-  return code;
+template <class Archive, class Code>
+void Visit(Archive& archive, Code& code) {
+  archive.Text(code.ptx);
+  archive.Text(code.cubin);
+  archive.Text(code.warnings);
+  archive.List(code.lowered_names, [&](auto& pair) {
+    archive.Text(pair.first);
+    archive.Text(pair.second);
+  });
 }
 
 // What a kernel of the PTX may be called, for a message.
@@ -244,11 +228,17 @@ absl::StatusOr<CudaCode> CompileCudaSource(std::string_view source, const Target
   }
   const std::string key = DiskKey(job, included);
   if (const std::optional<std::string> bytes = internal::LoadFromDisk(kKind, key)) {
-    if (std::optional<CudaCode> code = Decode(*bytes)) return finish(*std::move(code));
+    CudaCode code;
+    internal::ByteReader reader(*bytes);
+    Visit(reader, code);
+    code.from_disk = true;
+    if (reader.Done()) return finish(std::move(code));
     internal::DropFromDisk(kKind, key);
   }
   SLIPWAY_ASSIGN_OR_RETURN(CudaCode code, Compile(job));
-  internal::StoreOnDisk(kKind, key, Encode(code));
+  internal::ByteWriter writer;
+  Visit(writer, code);
+  internal::StoreOnDisk(kKind, key, writer.Take());
   return finish(std::move(code));
 }
 

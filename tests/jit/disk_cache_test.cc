@@ -213,7 +213,7 @@ TEST_F(JitDiskCacheTest, NonsenseIsDropped) {
   uint64_t key_bytes = 0;
   std::memcpy(&key_bytes, bytes.data() + 48, 8);  // See Header in disk_cache.cc.
   const std::string key = bytes.substr(64, key_bytes);
-  for (const std::string& nonsense : {std::string("hello"), std::string("5\nhello"), std::string("99999999999\n"),
+  for (const std::string& nonsense : {std::string("hello"), std::string(8, '\0'), std::string(100, '\xff'),
                                       bytes.substr(64 + key_bytes) + "x", std::string("-1\n")}) {
     internal::DropFromDisk("ptx", key);
     internal::StoreOnDisk("ptx", key, nonsense);
