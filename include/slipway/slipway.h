@@ -26,6 +26,7 @@
 #include "slipway/generic_kernel.h"
 #include "slipway/host_function.h"
 #include "slipway/kernel.h"
+#include "slipway/kernel_archive.h"
 #include "slipway/launch_config.h"
 #include "slipway/machine_code.h"
 #include "slipway/signature.h"
