@@ -1,4 +1,5 @@
 // The part of the Builder that applies operators: promotion, literals, folding, casts.
+#include <bit>
 #include <cmath>
 #include <string>
 
@@ -23,15 +24,25 @@ const char* WiderFor(DType literal_type, uint64_t bits) {
 
 // Whether a literal has this type where it meets nothing: else what literals make is a constant.
 bool IsLiteralType(DType dtype) {
-  return dtype == DType::kInt64 || dtype == DType::kUInt64 || dtype == DType::kFloat64 || dtype == DType::kBool;
+  return dtype == DType::kInt64 || dtype == DType::kUInt64 || dtype == DType::kFloat64 || dtype == DType::kComplex128 ||
+         dtype == DType::kBool;
 }
+
+// The dtype of a set that has one.
+DType TypeOfOne(TypeSet set) { return static_cast<DType>(std::countr_zero(set)); }
 
 }  // namespace
 
-// Makes a literal a constant of `dtype`, which is bool, an integer or a float; kNone, with an error, where it does not
-// fit. A float literal never becomes an integer.
+// Makes a literal a constant of `dtype`; kNone, with an error, where it does not fit. A float literal never becomes an
+// integer, nor a complex one a real number.
 ValueId Builder::Adopt(ValueId literal, DType dtype, absl::string_view context) {
   const ConstantValue constant = *AsConstant(literal);
+  if (IsComplex(dtype)) {
+    const bool complex = IsComplex(constant.type);
+    const ValueId re = Adopt(complex ? Part(literal, 0) : literal, PartOf(dtype), context);
+    const ValueId im = Adopt(complex ? Part(literal, 1) : Literal(0.0), PartOf(dtype), context);
+    return Complex(re, im);
+  }
   if (constant.type == DType::kBool || constant.type == dtype) {
     return Converted(literal, dtype, FoldCast(constant.type, dtype, constant.bits));
   }
@@ -42,7 +53,7 @@ ValueId Builder::Adopt(ValueId literal, DType dtype, absl::string_view context) 
                                                     WiderFor(constant.type, constant.bits))));
     return kNone;
   }
-  if (IsFloat(dtype)) {
+  if (IsFloat(dtype) && !IsComplex(constant.type)) {
     const uint64_t bits = FoldCast(constant.type, dtype, constant.bits);
     const bool finite =
         constant.type != DType::kFloat64 || std::isfinite(FloatFromBits(DType::kFloat64, constant.bits));
@@ -72,11 +83,9 @@ DType Builder::CommonType(absl::Span<const ValueId> operands, const std::string&
   for (size_t i = 0; i < operands.size(); ++i) types[i] = {TypeOf(operands[i]), IsLiteral(operands[i])};
   const DType common = slipway::CommonType(types, operands.size());
   if (common != DType::kVoid) return common;
-  bool complex = false;
-  for (ValueId value : operands) complex = complex || IsComplex(TypeOf(value));
-  Fail(absl::InvalidArgumentError(absl::StrCat(what, ": ", DescribeValues(operands), " have no common type; ",
-                                               complex ? "complex numbers go with their own type only"
-                                                       : "cast one of them, such as with int64(...) or uint64(...)")));
+  Fail(absl::InvalidArgumentError(absl::StrCat(what, ": ", DescribeValues(operands),
+                                               " have no common type; cast one of them, such as with int64(...) or "
+                                               "uint64(...)")));
   return DType::kVoid;
 }
 
@@ -84,11 +93,15 @@ DType Builder::CommonType(absl::Span<const ValueId> operands, const std::string&
 ValueId Builder::BringTo(char slot, DType operation, ValueId value, Op op) {
   switch (slot) {
     case kSlotT:
+      // A real number among complex ones stays real (jit/complex.h).
+      if (IsComplex(operation) && !IsComplex(TypeOf(value))) operation = PartOf(operation);
       return IsLiteral(value) ? Adopt(value, operation, Spelling(op)) : Cast(operation, value);
     case kSlotCount:
       return BringToCount(value);
     case kSlotModulo:
       return Cast(DType::kUInt32, value);
+    case kSlotUInt64:
+      return Cast(DType::kUInt64, value);
     case kSlotInt32:
       return Cast(DType::kInt32, value, CastKind::kSaturate);
     default:
@@ -128,11 +141,9 @@ ValueId Builder::Operate(Op op, DType operation, absl::Span<const ValueId> opera
       constant = false;
     }
   }
-  if (IsExpanded(row)) {
+  if (IsExpanded(row, operation)) {
     const ValueId result = Expand(*this, op, operation, converted);
-    const ConstantValue* value = literal ? AsConstant(result) : nullptr;
-    if (value == nullptr) return result;
-    return AddConstant(value->type, value->bits, /*literal=*/IsLiteralType(value->type), value->origin);
+    return literal ? AsLiteral(result) : result;
   }
   const DType result = ResultTypeOf(row, operation);
   uint64_t folded = 0;
@@ -144,6 +155,14 @@ ValueId Builder::Operate(Op op, DType operation, absl::Span<const ValueId> opera
   if (lowering.by == LowerBy::kConstFalse) return AddConstant(DType::kBool, 0, false);
   if (lowering.by == LowerBy::kConstTrue) return AddConstant(DType::kBool, 1, false);
   return Emit(op, result, absl::MakeConstSpan(converted, operands.size()));
+}
+
+// A constant as a literal, where a literal may have its type.
+ValueId Builder::AsLiteral(ValueId value) {
+  if (!IsConstant(value)) return value;
+  ConstantValue constant = *AsConstant(value);
+  constant.literal = IsLiteralType(constant.type);
+  return AddConstant(constant);
 }
 
 ValueId Builder::Apply(Op op, std::initializer_list<ValueId> operands) {
@@ -162,15 +181,6 @@ ValueId Builder::Apply(Op op, absl::Span<const ValueId> operands) {
                                                     row.arity == 1 ? "" : "s", operands.size())));
     return kNone;
   }
-  for (ValueId value : operands) {
-    if (op != Op::kSelect && IsComplex(TypeOf(value))) {
-      Fail(absl::UnimplementedError(absl::StrFormat(
-          "%s on %s: arithmetic on complex numbers is not available yet; compute with their real and imaginary parts "
-          "in arrays of their own",
-          Spelling(op), Name(TypeOf(value)))));
-      return kNone;
-    }
-  }
   if (row.operands == OperandRule::kCompare) return ApplyCompare(op, operands[0], operands[1]);
   if (row.operands == OperandRule::kSelect) return ApplySelect(operands);
   if (op == Op::kNeg && IsLiteral(operands[0]) && TypeOf(operands[0]) == DType::kUInt64) {
@@ -188,12 +198,15 @@ ValueId Builder::Apply(Op op, absl::Span<const ValueId> operands) {
       not_integer = i + 1;
     }
   }
-  DType operation = CommonType(absl::MakeConstSpan(of_operation, count), Spelling(op));
+  DType operation = row.operands == OperandRule::kOwn
+                        ? TypeOfOne(row.accepts)
+                        : CommonType(absl::MakeConstSpan(of_operation, count), Spelling(op));
   if (!status_.ok()) return kNone;
   if (operation == DType::kBool && !Contains(row.accepts, operation) && op != Op::kBitNot) operation = DType::kInt32;
-  if (row.operands == OperandRule::kFloat && !IsFloat(operation)) operation = DType::kFloat64;
+  if (row.operands == OperandRule::kFloat && !IsFloat(operation) && !IsComplex(operation)) operation = DType::kFloat64;
   if (not_integer != 0 || !Contains(row.accepts, operation)) {
     std::string hint = row.hint == nullptr ? "" : absl::StrCat("; ", row.hint);
+    if (hint.empty() && IsComplex(operation)) hint = "; take their real and imag, or their abs";
     if (hint.empty() && not_integer != 0) {
       hint = absl::StrCat("; operand ", not_integer, " is an integer; cast it to int32");
     }
@@ -222,11 +235,6 @@ ValueId Builder::ApplySelect(absl::Span<const ValueId> operands) {
   }
   const DType operation = CommonType(operands.subspan(1), "'select'");
   if (!status_.ok()) return kNone;
-  if (IsComplex(operation)) {
-    Fail(absl::UnimplementedError(
-        absl::StrFormat("'select' on %s: arithmetic on complex numbers is not available yet", Name(operation))));
-    return kNone;
-  }
   // A constant condition chooses even where the arms are not constant. A captured one is left to run time, unless both
   // arms are literals, and so the result one.
   const bool both_literal = IsLiteral(operands[1]) && IsLiteral(operands[2]);
@@ -234,11 +242,8 @@ ValueId Builder::ApplySelect(absl::Span<const ValueId> operands) {
   if (condition != nullptr && (condition->origin == 0 || both_literal)) {
     const ValueId chosen = condition->bits != 0 ? operands[1] : operands[2];
     if (both_literal && TypeOf(chosen) == operation) return chosen;
-    if (both_literal) {
-      const ConstantValue constant = *AsConstant(chosen);
-      return AddConstant(operation, FoldCast(constant.type, operation, constant.bits), true, constant.origin);
-    }
-    return IsLiteral(chosen) ? Adopt(chosen, operation, "'select'") : Cast(operation, chosen);
+    const ValueId converted = IsLiteral(chosen) ? Adopt(chosen, operation, "'select'") : Cast(operation, chosen);
+    return both_literal ? AsLiteral(converted) : converted;
   }
   return Operate(Op::kSelect, operation, operands, false);
 }
@@ -279,6 +284,23 @@ ValueId Builder::LiteralBits(DType dtype, ValueId value) {
   return kNone;
 }
 
+// To a complex type, part by part; a complex number is no real one.
+ValueId Builder::CastComplex(DType dtype, ValueId value, CastKind kind) {
+  const DType from = TypeOf(value);
+  if (!IsComplex(dtype) || kind == CastKind::kBits) {
+    Fail(absl::InvalidArgumentError(absl::StrFormat("there is no cast from %s to %s%s%s; %s", DescribeValue(value),
+                                                    Name(dtype), kind == CastKind::kValue ? "" : "_", Suffix(kind),
+                                                    kind == CastKind::kBits ? "take the bits of the real and imag parts"
+                                                    : dtype == DType::kBool ? "compare it with 0"
+                                                                            : "take its real, imag or abs")));
+    return kNone;
+  }
+  if (from == dtype && !IsLiteral(value) && kind != CastKind::kSaturate) return value;
+  const DType part = PartOf(dtype);
+  const ValueId re = Cast(part, IsComplex(from) ? Part(value, 0) : value, kind);
+  return Complex(re, Cast(part, IsComplex(from) ? Part(value, 1) : Literal(0.0), kind));
+}
+
 ValueId Builder::Cast(DType dtype, ValueId value, CastKind kind) {
   if (!CheckOperands({value})) return kNone;
   if (kind == CastKind::kBits && IsLiteral(value) && dtype != DType::kBool && !IsComplex(dtype)) {
@@ -286,10 +308,11 @@ ValueId Builder::Cast(DType dtype, ValueId value, CastKind kind) {
     if (!status_.ok()) return kNone;
   }
   const DType from = TypeOf(value);
-  if (dtype == DType::kVoid || IsComplex(dtype) != IsComplex(from) || (IsComplex(dtype) && from != dtype)) {
-    Fail(absl::UnimplementedError(absl::StrFormat("cast from %s to %s is not available", Name(from), Name(dtype))));
+  if (dtype == DType::kVoid) {
+    Fail(absl::InvalidArgumentError("a cast to no type"));
     return kNone;
   }
+  if (IsComplex(dtype) || IsComplex(from)) return CastComplex(dtype, value, kind);
   if (kind == CastKind::kBits && (SizeOf(from) != SizeOf(dtype) || from == DType::kBool || dtype == DType::kBool)) {
     const bool of_bool = from == DType::kBool || dtype == DType::kBool;
     Fail(absl::InvalidArgumentError(absl::StrFormat(
@@ -303,7 +326,6 @@ ValueId Builder::Cast(DType dtype, ValueId value, CastKind kind) {
     return kNone;
   }
   if (from == dtype && !IsLiteral(value) && !(kind == CastKind::kSaturate && IsFloat(from))) return value;
-  if (IsComplex(from)) return value;
   kind = Simplest(from, dtype, kind);
   if (const ConstantValue* constant = AsConstant(value)) {
     return Converted(value, dtype, FoldCast(constant->type, dtype, constant->bits, kind));

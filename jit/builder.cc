@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "driver/check.h"
 #include "jit/fold.h"
 #include "jit/semantics.h"
 #include "slipway/kernel.h"
@@ -95,14 +96,14 @@ const Builder::ConstantValue* Builder::AsConstant(ValueId value) const {
   return index < constants_.size() ? &constants_[index] : nullptr;
 }
 
-ValueId Builder::AddConstant(DType type, uint64_t bits, bool literal, uint32_t origin) {
+ValueId Builder::AddConstant(const ConstantValue& constant) {
   if (!status_.ok()) return kNone;
   if (constants_.size() >= kMaxInstructions) {
     Fail(absl::ResourceExhaustedError(absl::StrCat("kernel '", kernel_.name, "' has more than ", kMaxInstructions,
                                                    " constants; split it into several kernels")));
     return kNone;
   }
-  constants_.push_back({type, literal, bits, origin});
+  constants_.push_back(constant);
   return kConstantTag | static_cast<ValueId>(constants_.size() - 1);
 }
 
@@ -128,14 +129,51 @@ ValueId Builder::Literal(double value) {
   return AddConstant(DType::kFloat64, FloatToBits(DType::kFloat64, value), true);
 }
 ValueId Builder::Literal(bool value) { return AddConstant(DType::kBool, value ? 1 : 0, true); }
+ValueId Builder::Literal(std::complex<double> value) {
+  return Complex(Literal(value.real()), Literal(value.imag()));
+}
 
 ValueId Builder::Constant(DType dtype, uint64_t bits) {
-  if (dtype == DType::kVoid || IsComplex(dtype)) {
-    Fail(absl::UnimplementedError(
-        absl::StrCat("constants of type ", std::string(Name(dtype)), " are not available yet")));
+  SLIPWAY_CHECK(dtype != DType::kVoid && !IsComplex(dtype), "a constant of a complex type is made of its parts");
+  return AddConstant(dtype, bits & WidthMask(dtype), false);
+}
+
+ValueId Builder::Complex(ValueId re, ValueId im) {
+  if (!CheckOperands({re, im})) return kNone;
+  const DType part = TypeOf(re);
+  if ((part != DType::kFloat32 && part != DType::kFloat64) || TypeOf(im) != part) {
+    Fail(absl::InvalidArgumentError(absl::StrCat("a complex number of ", DescribeValue(re), " and ", DescribeValue(im),
+                                                 "; two of float32 or two of float64 are wanted")));
     return kNone;
   }
-  return AddConstant(dtype, bits & WidthMask(dtype), false);
+  const ConstantValue *const known_re = AsConstant(re), *const known_im = AsConstant(im);
+  if (known_re != nullptr && known_im != nullptr) {
+    ConstantValue number = *known_re;
+    number.type = ComplexOf(part);
+    number.literal = number.literal && known_im->literal;
+    number.imag_bits = known_im->bits, number.imag_origin = known_im->origin;
+    return AddConstant(number);
+  }
+  return Emit(Op::kComplex, ComplexOf(part), {re, im});
+}
+ValueId Builder::Part(ValueId complex, int part) {
+  if (!CheckOperands({complex})) return kNone;
+  const DType dtype = PartOf(TypeOf(complex));
+  if (dtype == DType::kVoid || (part != 0 && part != 1)) {
+    Fail(absl::InvalidArgumentError(
+        absl::StrCat("part ", part, " of ", DescribeValue(complex), "; parts 0 and 1 of a complex number are wanted")));
+    return kNone;
+  }
+  if (const ConstantValue* constant = AsConstant(complex)) {
+    return part == 0 ? AddConstant(dtype, constant->bits, constant->literal, constant->origin)
+                     : AddConstant(dtype, constant->imag_bits, constant->literal, constant->imag_origin);
+  }
+  // Of a number that was made of parts here, the part itself.
+  const Inst& inst = kernel_.insts[complex];
+  if (inst.op != Op::kComplex) return Emit(Op::kPart, dtype, {complex}, static_cast<uint64_t>(part));
+  const ValueId made_of = kernel_.OperandsOf(inst)[part];
+  const Inst& made = kernel_.insts[made_of];
+  return made.op == Op::kConst ? AddConstant(made.type, made.imm, false) : made_of;
 }
 
 std::string Builder::DescribeValue(ValueId value) const {
@@ -148,6 +186,9 @@ std::string Builder::DescribeValue(ValueId value) const {
       return absl::StrCat("literal ", static_cast<int64_t>(constant->bits));
     case DType::kUInt64:
       return absl::StrCat("literal ", constant->bits);
+    case DType::kComplex128:
+      return absl::StrFormat("literal (%.17g, %.17g)", FloatFromBits(DType::kFloat64, constant->bits),
+                             FloatFromBits(DType::kFloat64, constant->imag_bits));
     default:
       return absl::StrFormat("literal %.17g", FloatFromBits(DType::kFloat64, constant->bits));
   }
@@ -186,6 +227,11 @@ ValueId Builder::Emit(Op op, DType type, absl::Span<const ValueId> operands, uin
 ValueId Builder::Materialize(ValueId value) {
   const ConstantValue* constant = AsConstant(value);
   if (constant == nullptr) return value;
+  if (IsComplex(constant->type)) {
+    const DType type = constant->type;
+    const ValueId re = Part(value, 0), im = Part(value, 1);
+    return Emit(Op::kComplex, type, {re, im});
+  }
   if (constant->origin != 0) {
     const ValueId read = ReadCaptured(*constant);
     if (read != kNone) return read;

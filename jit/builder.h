@@ -15,7 +15,7 @@
 // Literals: a number written in the source has no type of its own until it meets something. Literal() makes such a
 // value; Apply() gives it the type of the other operands by the rules of docs/semantics.md (one that does not fit is an
 // error; in comparisons it makes the result constant). An operator on literals alone gives a literal. Where a literal
-// meets nothing it is int64, float64 or bool.
+// meets nothing it is int64, float64, complex128 or bool.
 //
 // Captured numbers are constants here (they fold, are converted, and are literals where the host program's number is
 // one) whose values the code is not to hold: where an instruction uses one, it reads it from a parameter that launches
@@ -29,6 +29,7 @@
 #ifndef SLIPWAY_JIT_BUILDER_H_
 #define SLIPWAY_JIT_BUILDER_H_
 
+#include <complex>
 #include <initializer_list>
 #include <string>
 #include <vector>
@@ -68,22 +69,26 @@ class Builder {
   // Name, dtype, rank of a parameter or buffer that is an array.
   const ParamSpec& Array(ArrayId array) const { return kernel_.ArrayOf(array); }
 
-  // The dtype of a value; of a literal, its default (int64, float64, bool).
+  // The dtype of a value; of a literal, its default (int64, float64, complex128, bool).
   DType TypeOf(ValueId value) const;
   bool IsLiteral(ValueId value) const;
   bool IsConstant(ValueId value) const;        // A kConst, literal or not.
-  uint64_t ConstantBits(ValueId value) const;  // Of a constant.
+  uint64_t ConstantBits(ValueId value) const;  // Of a constant; of a complex one those of its real part.
 
   // Values.
   ValueId Literal(int64_t value);
   ValueId Literal(uint64_t value);  // For magnitudes past INT64_MAX.
   ValueId Literal(double value);
   ValueId Literal(bool value);
-  ValueId Constant(DType dtype, uint64_t bits);  // Bits zero-extended from the dtype's width.
+  ValueId Literal(std::complex<double> value);
+  ValueId Constant(DType dtype, uint64_t bits);  // Bits zero-extended from the dtype's width; no complex dtype.
   // The same number as one that code does not hold. `origin` names it: uses of one origin share a place. The parameters
   // are complete when it is called. Past kMaxCapturedBytes, or what parameters may have, numbers stay constants.
   ValueId Captured(ValueId constant, uint32_t origin);
   uint32_t NewOrigin() { return next_origin_++; }
+  // The complex number of two parts, both float32 or both float64, and its real (0) or imaginary (1) part.
+  ValueId Complex(ValueId re, ValueId im);
+  ValueId Part(ValueId complex, int part);
   ValueId Scalar(ParamId param);
   ValueId Special(SpecialRegister reg);
   // block.x * block_dim.x + thread.x in kInt32 or kInt64, without overflow in kInt64.
@@ -179,6 +184,9 @@ class Builder {
     bool literal;
     uint64_t bits;
     uint32_t origin = 0;  // Of a captured number; 0 is none.
+    // The imaginary part of a complex one; the others are its real part's.
+    uint64_t imag_bits = 0;
+    uint32_t imag_origin = 0;
   };
   // A captured number in the struct of them.
   struct CapturedSlot {
@@ -196,7 +204,10 @@ class Builder {
   };
 
   ValueId Emit(Op op, DType type, absl::Span<const ValueId> operands, uint64_t imm = 0, uint32_t imm2 = 0);
-  ValueId AddConstant(DType type, uint64_t bits, bool literal, uint32_t origin = 0);
+  ValueId AddConstant(const ConstantValue& constant);
+  ValueId AddConstant(DType type, uint64_t bits, bool literal, uint32_t origin = 0) {
+    return AddConstant(ConstantValue{.type = type, .literal = literal, .bits = bits, .origin = origin});
+  }
   // A constant made from another one, which is captured if that is.
   ValueId Converted(ValueId from, DType type, uint64_t bits);
   const ConstantValue* AsConstant(ValueId value) const;
@@ -207,10 +218,12 @@ class Builder {
   std::string DescribeValues(absl::Span<const ValueId> values) const;
 
   ValueId Adopt(ValueId literal, DType dtype, absl::string_view context);
+  ValueId AsLiteral(ValueId value);
   DType CommonType(absl::Span<const ValueId> operands, const std::string& what);
   ValueId BringTo(char slot, DType operation, ValueId value, Op op);
   ValueId BringToCount(ValueId count);
   ValueId LiteralBits(DType dtype, ValueId value);
+  ValueId CastComplex(DType dtype, ValueId value, CastKind kind);
   ValueId Operate(Op op, DType operation, absl::Span<const ValueId> operands, bool literal);
   ValueId ApplyCompare(Op op, ValueId a, ValueId b);
   ValueId CompareWithLiteral(Op op, ValueId a, ValueId b, bool literal_first, bool* done);

@@ -55,6 +55,10 @@ ValueId Builder::Warp(WarpOp op, absl::Span<const ValueId> operands, int width) 
     // A literal that meets nothing has its default type.
     if (IsLiteral(value)) value = Cast(TypeOf(value), value);
     const DType type = TypeOf(value);
+    if (op == WarpOp::kReduceAdd && IsComplex(type)) {  // The sums of the parts.
+      const ValueId re = Warp(op, {operands[0], Part(value, 0)});
+      return Complex(re, Warp(op, {operands[0], Part(value, 1)}));
+    }
     if (!Contains(row.accepts, type)) {
       Fail(absl::InvalidArgumentError(absl::StrCat(
           "warp operation '", row.name, "' on ", DescribeValue(operands[1]),

@@ -1,6 +1,7 @@
 // The part of the Builder that applies comparisons, which compare numbers and not representations.
 #include <cmath>
 
+#include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "jit/builder.h"
 #include "jit/fold.h"
@@ -37,6 +38,11 @@ ValueId Builder::ApplyCompare(Op op, ValueId a, ValueId b) {
     if (done) return result;
   }
   const DType ta = TypeOf(a), tb = TypeOf(b);
+  if ((IsComplex(ta) || IsComplex(tb)) && op != Op::kEq && op != Op::kNe) {
+    Fail(absl::InvalidArgumentError(
+        absl::StrCat(Spelling(op), " does not take ", DescribeValues({a, b}), "; ", SemanticsOf(op).hint)));
+    return kNone;
+  }
   if (!a_literal && !b_literal && Promote(ta, tb) == DType::kVoid) {
     // uint64 with a signed integer: no type holds both. A negative number is less than any unsigned one; else both
     // are unsigned.
@@ -67,7 +73,7 @@ ValueId Builder::ApplyCompare(Op op, ValueId a, ValueId b) {
 ValueId Builder::CompareWithLiteral(Op op, ValueId value, ValueId literal, bool literal_first, bool* done) {
   const DType type = TypeOf(value);
   const ConstantValue constant = *AsConstant(literal);
-  if (constant.type == DType::kBool) return kNone;
+  if (constant.type == DType::kBool || IsComplex(constant.type)) return kNone;
   const DType integer = type == DType::kBool ? DType::kInt32 : type;
   if (IsInteger(integer) && IsInteger(constant.type) && !LiteralFits(constant.type, constant.bits, integer)) {
     *done = true;

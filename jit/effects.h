@@ -108,7 +108,7 @@ inline constexpr int kNumBarriers = 16;
   X(kBallot, "ballot", 2, kBoolType, WarpResult::kMask)                                               \
   X(kMatchAny, "match_any", 2, kWordTypes, WarpResult::kMask)     /* Lanes with the same bits. */     \
   X(kMatchAll, "match_all", 2, kWordTypes, WarpResult::kMask)     /* The mask if all have, or 0. */   \
-  X(kReduceAdd, "reduce_add", 2, kIntegerTypes | kFloatTypes, WarpResult::kValue)                     \
+  X(kReduceAdd, "reduce_add", 2, kIntegerTypes | kFloatTypes, WarpResult::kValue)  /* Complex: by parts. */ \
   X(kReduceMin, "reduce_min", 2, kIntegerTypes | kFloatTypes, WarpResult::kValue)                     \
   X(kReduceMax, "reduce_max", 2, kIntegerTypes | kFloatTypes, WarpResult::kValue)                     \
   X(kReduceAnd, "reduce_and", 2, kBoolType | kIntegerTypes, WarpResult::kValue)                       \
@@ -119,7 +119,7 @@ inline constexpr int kNumBarriers = 16;
 // clang-format on
 
 inline constexpr TypeSet kAllTypes =
-    kBoolType | kIntegerTypes | kFloatTypes | SetOf(DType::kComplex64) | SetOf(DType::kComplex128);
+    kBoolType | kIntegerTypes | kFloatTypes | kComplexTypes;
 
 enum class WarpResult : uint8_t { kNothing, kBool, kMask, kValue };
 enum class WarpOp : uint8_t {

@@ -1,5 +1,7 @@
 // Tracing of embedded kernels: every operation of Var, ArrayVar, If, For, ... ends here and goes on to an ir::Builder.
+#include <array>
 #include <atomic>
+#include <complex>
 #include <cstring>
 #include <functional>
 #include <memory>
@@ -22,6 +24,7 @@
 #include "jit/compile_cache.h"
 #include "jit/fold.h"
 #include "jit/ir.h"
+#include "jit/random.h"
 #include "jit/semantics.h"
 #include "jit/trace_state.h"
 #include "slipway/embedded/trace.h"
@@ -119,8 +122,18 @@ bool TraceScope::State::Holds(const void* source) const {
 }
 
 ir::ValueId TraceScope::State::Value(const Operand& operand) {
+  const bool held = operand.kind != Operand::kValue && Holds(operand.source);
+  if (operand.kind != Operand::kComplex128) return held ? Capture(operand) : Number(operand);
+  // Its parts, each a number with a place of its own.
+  Operand re = operand.real, im = operand.imag;
+  re.source = operand.source;
+  im.source = static_cast<const std::byte*>(operand.source) + (held ? sizeof(float) : 0);
+  const ir::ValueId real_part = held ? Capture(re) : Number(re);
+  return builder.Complex(real_part, held ? Capture(im) : Number(im));
+}
+
+ir::ValueId TraceScope::State::Capture(const Operand& operand) {
   const ir::ValueId value = Number(operand);
-  if (operand.kind == Operand::kValue || !Holds(operand.source)) return value;
   // The place alone does not tell a number: the function may be mutable.
   for (const Captured& known : captured) {
     if (known.source == operand.source && known.kind == operand.kind && known.bits == operand.NumberBits()) {
@@ -141,6 +154,8 @@ ir::ValueId TraceScope::State::Number(const Operand& operand) {
       return builder.Literal(operand.bits);
     case Operand::kFloat64:
       return builder.Literal(operand.real);
+    case Operand::kComplex128:
+      return builder.Literal(std::complex<double>(operand.real, operand.imag));
     case Operand::kBool:
       return builder.Literal(operand.bits != 0);
     case Operand::kBits:
@@ -284,6 +299,25 @@ TraceRef CastTo(DType type, const Operand& value, const char* kind) {
   }
   SLIPWAY_CHECK(false, "embedded/operators.h names a cast that there is not");
   return {};
+}
+
+std::array<TraceRef, 4> PhiloxBlock(Operands seed_stream_counter) {
+  TraceScope::State* trace = TraceOf(seed_stream_counter);
+  if (trace == nullptr) return {};
+  const std::vector<ir::ValueId> operands = Resolved(trace, seed_stream_counter);
+  const auto wide = [&](int i) {
+    ir::Builder& builder = trace->builder;
+    if (builder.status().ok() && !IsInteger(builder.TypeOf(operands[i]))) {
+      trace->Fail("a seed, stream or counter of random numbers is ", std::string(Name(builder.TypeOf(operands[i]))),
+                  "; an integer is wanted: cast it to uint64");
+    }
+    return ir::Term{&builder, builder.Cast(DType::kUInt64, operands[i])};
+  };
+  const ir::Term seed = wide(0), stream = wide(1), counter = wide(2);
+  const ir::RandomWords words = ir::Philox4x32(seed, stream, counter);
+  std::array<TraceRef, 4> refs;
+  for (int i = 0; i < 4; ++i) refs[i] = trace->Ref(words[i].id);
+  return refs;
 }
 
 TraceRef NewVariable(DType type, const Operand& value) {

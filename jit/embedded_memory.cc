@@ -40,6 +40,17 @@ TraceRef NewArray(ArraySpace space, DType dtype, const int64_t* shape, size_t ra
   return {};
 }
 
+TraceRef BlockScratch(DType dtype) {
+  TraceScope::State* trace = CurrentTrace();
+  if (trace == nullptr || dtype == DType::kVoid) return {};
+  TraceRef& scratch = trace->block_scratch[static_cast<int>(dtype)];
+  if (scratch.trace == 0) {
+    const std::string name = "block_" + std::string(Name(dtype));
+    scratch = trace->Ref(trace->builder.AddSharedArray(name, dtype, {ir::kWarpSize}));
+  }
+  return scratch;
+}
+
 TraceRef NewDynamicSharedArray(DType dtype, Operands extents) {
   TraceScope::State* trace = TraceOf(extents);
   if (trace == nullptr) return {};

@@ -5,68 +5,13 @@
 #include <limits>
 
 #include "driver/check.h"
+#include "jit/complex.h"
+#include "jit/random.h"
 #include "jit/semantics.h"
+#include "jit/term.h"
 
 namespace slipway::ir {
 namespace {
-
-// A value on its way through an expansion, so that the expansions below read as formulas. Numbers take the type of
-// what they meet.
-struct Term {
-  Builder* b;
-  ValueId id;
-};
-Term Number(Builder* b, int64_t number) { return {b, b->Literal(number)}; }
-Term Number(Builder* b, double number) { return {b, b->Literal(number)}; }
-
-Term Apply(Op op, Term x) { return {x.b, x.b->Apply(op, {x.id})}; }
-Term Apply(Op op, Term x, Term y) { return {x.b, x.b->Apply(op, {x.id, y.id})}; }
-Term Select(Term condition, Term x, Term y) { return {x.b, x.b->Apply(Op::kSelect, {condition.id, x.id, y.id})}; }
-Term Cast(DType dtype, Term x, CastKind kind = CastKind::kValue) { return {x.b, x.b->Cast(dtype, x.id, kind)}; }
-Term BitsAs(DType dtype, Term x) { return Cast(dtype, x, CastKind::kBits); }
-
-#define SLIPWAY_TERM_OPERATOR(symbol, op)                          \
-  Term operator symbol(Term x, Term y) { return Apply(op, x, y); } \
-  [[maybe_unused]] Term operator symbol(Term x, int64_t y) { return x symbol Number(x.b, y); }
-SLIPWAY_TERM_OPERATOR(+, Op::kAdd)
-SLIPWAY_TERM_OPERATOR(-, Op::kSub)
-SLIPWAY_TERM_OPERATOR(*, Op::kMul)
-SLIPWAY_TERM_OPERATOR(/, Op::kDiv)
-SLIPWAY_TERM_OPERATOR(%, Op::kRem)
-SLIPWAY_TERM_OPERATOR(&, Op::kBitAnd)
-SLIPWAY_TERM_OPERATOR(|, Op::kBitOr)
-SLIPWAY_TERM_OPERATOR(^, Op::kBitXor)
-SLIPWAY_TERM_OPERATOR(<<, Op::kShl)
-SLIPWAY_TERM_OPERATOR(>>, Op::kShr)
-SLIPWAY_TERM_OPERATOR(<, Op::kLt)
-SLIPWAY_TERM_OPERATOR(<=, Op::kLe)
-SLIPWAY_TERM_OPERATOR(>, Op::kGt)
-SLIPWAY_TERM_OPERATOR(==, Op::kEq)
-SLIPWAY_TERM_OPERATOR(!=, Op::kNe)
-#undef SLIPWAY_TERM_OPERATOR
-
-// How a float type lies in its bits (IEEE 754; bfloat16: the upper half of a float32).
-struct Format {
-  DType bits, signed_bits;
-  int mantissa_bits, bias;
-
-  uint64_t exponent_mask() const { return static_cast<uint64_t>(2 * bias + 1) << mantissa_bits; }
-  uint64_t quiet_nan() const { return exponent_mask() | uint64_t{1} << (mantissa_bits - 1); }
-};
-Format FormatOf(DType type) {
-  switch (type) {
-    case DType::kFloat16:
-      return {DType::kUInt16, DType::kInt16, 10, 15};
-    case DType::kBFloat16:
-      return {DType::kUInt16, DType::kInt16, 7, 127};
-    case DType::kFloat32:
-      return {DType::kUInt32, DType::kInt32, 23, 127};
-    default:
-      return {DType::kUInt64, DType::kInt64, 52, 1023};
-  }
-}
-Term Infinity(Builder* b, DType type) { return {b, b->Constant(type, FormatOf(type).exponent_mask())}; }
-Term NotANumber(Builder* b, DType type) { return {b, b->Constant(type, FormatOf(type).quiet_nan())}; }
 
 // What the 16-bit floats are computed in, where rounding each step to 16 bits would be wrong.
 DType Working(DType type) { return SizeOf(type) == 2 ? DType::kFloat32 : type; }
@@ -242,6 +187,39 @@ Term MulWide(const Args& x) {
 Term Hadd(const Args& x) { return (x[0] & x[1]) + ((x[0] ^ x[1]) >> 1); }
 Term Rhadd(const Args& x) { return (x[0] | x[1]) - ((x[0] ^ x[1]) >> 1); }
 
+// ---- Complex numbers: functions that make them of real ones, and those of complex ones where they take real ones
+// -----
+
+Term MakeComplex(const Args& x) {
+  const DType part = PartOf(ComplexOf(x.type));
+  return {x.b, x.b->Complex(Cast(part, x[0]).id, Cast(part, x[1]).id)};
+}
+Term Polar(const Args& x) {
+  const DType part = PartOf(ComplexOf(x.type));
+  const Term radius = Cast(part, x[0]), angle = Cast(part, x[1]);
+  return {x.b, x.b->Complex((radius * Apply(Op::kCos, angle)).id, (radius * Apply(Op::kSin, angle)).id)};
+}
+Term Itself(const Args& x) { return x[0]; }
+Term Imag(const Args& x) { return Cast(x.type, Number(x.b, int64_t{0})); }
+Term Arg(const Args& x) { return Apply(Op::kAtan2, Imag(x), x[0]); }
+Term Norm(const Args& x) { return x[0] * x[0]; }
+Term Proj(const Args& x) { return Select(Apply(Op::kIsinf, x[0]), Infinity(x.b, x.type), x[0]); }
+
+// ---- Random numbers ------------------------------------------------------------------------------------------------
+
+RandomWords Words(const Args& x) { return Philox4x32(x[0], {x.b, x.b->Constant(DType::kUInt64, 0)}, x[1]); }
+Term RandomBits(const Args& x) {
+  const RandomWords words = Philox4x32(x[0], x[1], x[2]);
+  const Term which = x[3] & 3;
+  const Term lower = Select(which == 0, words[0], words[1]), upper = Select(which == 2, words[2], words[3]);
+  return Select(which < 2, lower, upper);
+}
+Term RandomInteger(const Args& x) { return IntegerBelow(Words(x), x[2]); }
+template <Term (*number)(const RandomWords&)>
+Term RandomNumber(const Args& x) {
+  return number(Words(x));
+}
+
 struct Expansion {
   Op op;
   Term (*expand)(const Args& x);
@@ -275,11 +253,26 @@ constexpr Expansion kExpansions[] = {
     {Op::kMulWide, MulWide},
     {Op::kHadd, Hadd},
     {Op::kRhadd, Rhadd},
+    {Op::kMakeComplex, MakeComplex},
+    {Op::kReal, Itself},
+    {Op::kImag, Imag},
+    {Op::kConj, Itself},
+    {Op::kArg, Arg},
+    {Op::kNorm, Norm},
+    {Op::kPolar, Polar},
+    {Op::kProj, Proj},
+    {Op::kRandomBits, RandomBits},
+    {Op::kRandomInteger, RandomInteger},
+    {Op::kRandomUniform, RandomNumber<UniformFloat32>},
+    {Op::kRandomUniformF64, RandomNumber<UniformFloat64>},
+    {Op::kRandomNormal, RandomNumber<NormalFloat32>},
+    {Op::kRandomNormalF64, RandomNumber<NormalFloat64>},
 };
 
 }  // namespace
 
 ValueId Expand(Builder& builder, Op op, DType type, const ValueId* operands) {
+  if (IsComplex(type)) return ExpandComplex(builder, op, type, operands);
   for (const Expansion& expansion : kExpansions) {
     if (expansion.op == op) return expansion.expand({&builder, type, operands}).id;
   }

@@ -53,7 +53,12 @@ namespace slipway::ir {
   X(kFunnelShiftLeft, "funnel_shift_left") X(kFunnelShiftRight, "funnel_shift_right")                       \
   X(kFunnelShiftLeftClamp, "funnel_shift_left_clamp") X(kFunnelShiftRightClamp, "funnel_shift_right_clamp") \
   X(kBytePermute, "byte_permute") X(kBitFieldExtract, "bit_field_extract")                                  \
-  X(kBitFieldInsert, "bit_field_insert") X(kDp4a, "dp4a") X(kDp2aLo, "dp2a_lo") X(kDp2aHi, "dp2a_hi")
+  X(kBitFieldInsert, "bit_field_insert") X(kDp4a, "dp4a") X(kDp2aLo, "dp2a_lo") X(kDp2aHi, "dp2a_hi")       \
+  X(kMakeComplex, "complex") X(kReal, "real") X(kImag, "imag") X(kConj, "conj") X(kArg, "arg")              \
+  X(kNorm, "norm") X(kPolar, "polar") X(kProj, "proj")                                                      \
+  X(kRandomBits, "random_bits") X(kRandomInteger, "random_integer")                                         \
+  X(kRandomUniform, "random_uniform") X(kRandomUniformF64, "random_uniform_f64")                            \
+  X(kRandomNormal, "random_normal") X(kRandomNormalF64, "random_normal_f64")
 
 // Structural instructions. "imm" is the instruction's immediate; operands are values. An "array" is a parameter or a
 // buffer of the kernel's own: an ArrayId (jit/ir.h). "access" is a packed Access (jit/effects.h).

@@ -12,6 +12,7 @@ namespace {
 
 constexpr TypeSet kNumbers = kIntegerTypes | kFloatTypes;
 constexpr TypeSet kAll = kBoolType | kNumbers;
+constexpr TypeSet kComplexNumbers = kFloatTypes | kComplexTypes;
 constexpr TypeSet kWords = SetOf(DType::kInt32) | SetOf(DType::kUInt32);
 constexpr TypeSet kRoundedTypes = SetOf(DType::kFloat32) | SetOf(DType::kFloat64);
 constexpr TypeSet kFastTypes = kFloatTypes & ~SetOf(DType::kFloat64);
@@ -21,6 +22,7 @@ constexpr auto kFloat = OperandRule::kFloat;
 constexpr auto kSame = ResultRule::kOperation;
 constexpr auto kBool = ResultRule::kBool;
 constexpr auto kInt32 = ResultRule::kInt32;
+constexpr auto kPart = ResultRule::kPart;
 constexpr Lowering kNo = {};
 
 constexpr Lowering Binary(const char* name) { return {LowerBy::kBinary, name}; }
@@ -45,6 +47,16 @@ constexpr Semantics Library(Op op, int arity, const char* stem, const char* slot
 constexpr Semantics Expanded(Op op, int arity, OperandRule operands, TypeSet accepts, ResultRule result = kSame,
                              const char* slots = "TTTT", const char* hint = nullptr) {
   return {op, arity, operands, result, accepts, nullptr, kNo, kNo, kNo, kNo, hint, slots};
+}
+// What takes complex numbers, too.
+constexpr Semantics Complex(Semantics row) {
+  row.accepts |= kComplexTypes;
+  return row;
+}
+constexpr const char* kPartHint = "it makes a complex number of two real ones";
+constexpr const char* kOrderHint = "complex numbers have no order; compare their abs, or their real and imag";
+constexpr Semantics Random(Op op, int arity, const char* slots, TypeSet result) {
+  return Expanded(op, arity, OperandRule::kOwn, result, kSame, slots);
 }
 constexpr const char* kFastHint =
     "the fast functions are float32's: cast to float32, or call the function without fast_";
@@ -80,15 +92,15 @@ constexpr const char* kBitNotHint = "use ! on a bool, and cast a float to an int
 // clang-format off
 constexpr std::array<Semantics, kNumOperators> kTable = {{
   // op, arity, operands, result, accepts, fold, signed, unsigned, floating, boolean, hint
-  {Op::kAdd, 2, kPromote, kSame, kNumbers, FoldAdd, Binary("add"), Binary("add"), Binary("fadd"), kNo, nullptr},
-  {Op::kSub, 2, kPromote, kSame, kNumbers, FoldSub, Binary("sub"), Binary("sub"), Binary("fsub"), kNo, nullptr},
-  {Op::kMul, 2, kPromote, kSame, kNumbers, FoldMul, Binary("mul"), Binary("mul"), Binary("fmul"), kNo, nullptr},
-  {Op::kDiv, 2, kPromote, kSame, kNumbers, FoldDiv, Division("sdiv"), Division("udiv"), Binary("fdiv"), kNo, nullptr},
+  Complex({Op::kAdd, 2, kPromote, kSame, kNumbers, FoldAdd, Binary("add"), Binary("add"), Binary("fadd"), kNo, nullptr}),
+  Complex({Op::kSub, 2, kPromote, kSame, kNumbers, FoldSub, Binary("sub"), Binary("sub"), Binary("fsub"), kNo, nullptr}),
+  Complex({Op::kMul, 2, kPromote, kSame, kNumbers, FoldMul, Binary("mul"), Binary("mul"), Binary("fmul"), kNo, nullptr}),
+  Complex({Op::kDiv, 2, kPromote, kSame, kNumbers, FoldDiv, Division("sdiv"), Division("udiv"), Binary("fdiv"), kNo, nullptr}),
   {Op::kRem, 2, kPromote, kSame, kIntegerTypes, FoldRem, Division("srem"), Division("urem"), kNo, kNo, kRemHint},
-  Expanded(Op::kTrueDiv, 2, kFloat, kFloatTypes),
+  Complex(Expanded(Op::kTrueDiv, 2, kFloat, kFloatTypes)),
   Expanded(Op::kFloorDiv, 2, kPromote, kNumbers),
   Expanded(Op::kFloorMod, 2, kPromote, kNumbers),
-  {Op::kNeg, 1, kPromote, kSame, kNumbers, FoldNeg, {LowerBy::kNegate, "neg"}, {LowerBy::kNegate, "neg"}, kFlipSign, kNo, nullptr},
+  Complex({Op::kNeg, 1, kPromote, kSame, kNumbers, FoldNeg, {LowerBy::kNegate, "neg"}, {LowerBy::kNegate, "neg"}, kFlipSign, kNo, nullptr}),
   {Op::kNot, 1, kPromote, kSame, kBoolType, FoldNot, kNo, kNo, kNo, kComplement, kNotHint},
   {Op::kBitNot, 1, kPromote, kSame, kIntegerTypes, FoldBitNot, kComplement, kComplement, kNo, kNo, kBitNotHint},
   {Op::kBitAnd, 2, kPromote, kSame, kBoolType | kIntegerTypes, FoldBitAnd, Binary("and"), Binary("and"), kNo, Binary("and"), kBitHint},
@@ -96,19 +108,19 @@ constexpr std::array<Semantics, kNumOperators> kTable = {{
   {Op::kBitXor, 2, kPromote, kSame, kBoolType | kIntegerTypes, FoldBitXor, Binary("xor"), Binary("xor"), kNo, Binary("xor"), kBitHint},
   {Op::kShl, 2, kPromote, kSame, kIntegerTypes, FoldShl, Shift("shl"), Shift("shl"), kNo, kNo, kBitHint, "Tc"},
   {Op::kShr, 2, kPromote, kSame, kIntegerTypes, FoldShr, Shift("ashr"), Shift("lshr"), kNo, kNo, kBitHint, "Tc"},
-  {Op::kLt, 2, kCompare, kBool, kAll, FoldLt, Compare("slt"), Compare("ult"), Compare("olt"), Compare("ult"), nullptr},
-  {Op::kLe, 2, kCompare, kBool, kAll, FoldLe, Compare("sle"), Compare("ule"), Compare("ole"), Compare("ule"), nullptr},
-  {Op::kGt, 2, kCompare, kBool, kAll, FoldGt, Compare("sgt"), Compare("ugt"), Compare("ogt"), Compare("ugt"), nullptr},
-  {Op::kGe, 2, kCompare, kBool, kAll, FoldGe, Compare("sge"), Compare("uge"), Compare("oge"), Compare("uge"), nullptr},
-  {Op::kEq, 2, kCompare, kBool, kAll, FoldEq, Compare("eq"), Compare("eq"), Compare("oeq"), Compare("eq"), nullptr},
-  {Op::kNe, 2, kCompare, kBool, kAll, FoldNe, Compare("ne"), Compare("ne"), Compare("une"), Compare("ne"), nullptr},
+  {Op::kLt, 2, kCompare, kBool, kAll, FoldLt, Compare("slt"), Compare("ult"), Compare("olt"), Compare("ult"), kOrderHint},
+  {Op::kLe, 2, kCompare, kBool, kAll, FoldLe, Compare("sle"), Compare("ule"), Compare("ole"), Compare("ule"), kOrderHint},
+  {Op::kGt, 2, kCompare, kBool, kAll, FoldGt, Compare("sgt"), Compare("ugt"), Compare("ogt"), Compare("ugt"), kOrderHint},
+  {Op::kGe, 2, kCompare, kBool, kAll, FoldGe, Compare("sge"), Compare("uge"), Compare("oge"), Compare("uge"), kOrderHint},
+  Complex({Op::kEq, 2, kCompare, kBool, kAll, FoldEq, Compare("eq"), Compare("eq"), Compare("oeq"), Compare("eq"), nullptr}),
+  Complex({Op::kNe, 2, kCompare, kBool, kAll, FoldNe, Compare("ne"), Compare("ne"), Compare("une"), Compare("ne"), nullptr}),
   {Op::kMin, 2, kPromote, kSame, kNumbers, FoldMin, MinMax("smin"), MinMax("umin"), FloatMinMax("min"), kNo, nullptr},
   {Op::kMax, 2, kPromote, kSame, kNumbers, FoldMax, MinMax("smax"), MinMax("umax"), FloatMinMax("max"), kNo, nullptr},
   {Op::kMinNan, 2, kPromote, kSame, kNumbers, FoldMinNan, MinMax("smin"), MinMax("umin"), FloatMinMax("min.NaN"), kNo, nullptr},
   {Op::kMaxNan, 2, kPromote, kSame, kNumbers, FoldMaxNan, MinMax("smax"), MinMax("umax"), FloatMinMax("max.NaN"), kNo, nullptr},
-  {Op::kAbs, 1, kPromote, kSame, kNumbers, FoldAbs, Intrinsic("llvm.abs"), kItself, Bits("llvm.fabs"), kNo, nullptr},
+  Complex({Op::kAbs, 1, kPromote, kPart, kNumbers, FoldAbs, Intrinsic("llvm.abs"), kItself, Bits("llvm.fabs"), kNo, nullptr}),
   {Op::kFma, 3, kFloat, kSame, kFloatTypes, FoldFma, kNo, kNo, {LowerBy::kFma, nullptr, /*in_halves=*/true}, kNo, nullptr},
-  {Op::kSqrt, 1, kFloat, kSame, kFloatTypes, FoldSqrt, kNo, kNo, Intrinsic("llvm.sqrt"), kNo, nullptr},
+  Complex({Op::kSqrt, 1, kFloat, kSame, kFloatTypes, FoldSqrt, kNo, kNo, Intrinsic("llvm.sqrt"), kNo, nullptr}),
   Library(Op::kRsqrt, 1, "rsqrt"),
   Library(Op::kCbrt, 1, "cbrt"),
   {Op::kFloor, 1, kPromote, kSame, kNumbers, FoldFloor, kItself, kItself, Intrinsic("llvm.floor"), kNo, nullptr},
@@ -116,39 +128,39 @@ constexpr std::array<Semantics, kNumOperators> kTable = {{
   {Op::kTrunc, 1, kPromote, kSame, kNumbers, FoldTrunc, kItself, kItself, Intrinsic("llvm.trunc"), kNo, nullptr},
   {Op::kRound, 1, kPromote, kSame, kNumbers, FoldRound, kItself, kItself, Intrinsic("llvm.round"), kNo, nullptr},
   {Op::kRint, 1, kPromote, kSame, kNumbers, FoldRint, kItself, kItself, Intrinsic("llvm.rint"), kNo, nullptr},
-  Library(Op::kExp, 1, "exp"),
+  Complex(Library(Op::kExp, 1, "exp")),
   Library(Op::kExp2, 1, "exp2"),
   Library(Op::kExp10, 1, "exp10"),
   Library(Op::kExpm1, 1, "expm1"),
-  Library(Op::kLog, 1, "log"),
-  Library(Op::kLog2, 1, "log2"),
-  Library(Op::kLog10, 1, "log10"),
+  Complex(Library(Op::kLog, 1, "log")),
+  Complex(Library(Op::kLog2, 1, "log2")),
+  Complex(Library(Op::kLog10, 1, "log10")),
   Library(Op::kLog1p, 1, "log1p"),
-  Library(Op::kSin, 1, "sin"),
-  Library(Op::kCos, 1, "cos"),
-  Library(Op::kTan, 1, "tan"),
-  Library(Op::kAsin, 1, "asin"),
-  Library(Op::kAcos, 1, "acos"),
-  Library(Op::kAtan, 1, "atan"),
-  Library(Op::kSinh, 1, "sinh"),
-  Library(Op::kCosh, 1, "cosh"),
-  Library(Op::kTanh, 1, "tanh"),
-  Library(Op::kAsinh, 1, "asinh"),
-  Library(Op::kAcosh, 1, "acosh"),
-  Library(Op::kAtanh, 1, "atanh"),
+  Complex(Library(Op::kSin, 1, "sin")),
+  Complex(Library(Op::kCos, 1, "cos")),
+  Complex(Library(Op::kTan, 1, "tan")),
+  Complex(Library(Op::kAsin, 1, "asin")),
+  Complex(Library(Op::kAcos, 1, "acos")),
+  Complex(Library(Op::kAtan, 1, "atan")),
+  Complex(Library(Op::kSinh, 1, "sinh")),
+  Complex(Library(Op::kCosh, 1, "cosh")),
+  Complex(Library(Op::kTanh, 1, "tanh")),
+  Complex(Library(Op::kAsinh, 1, "asinh")),
+  Complex(Library(Op::kAcosh, 1, "acosh")),
+  Complex(Library(Op::kAtanh, 1, "atanh")),
   Library(Op::kErf, 1, "erf"),
   Library(Op::kErfc, 1, "erfc"),
   Library(Op::kTgamma, 1, "tgamma"),
   Library(Op::kLgamma, 1, "lgamma"),
-  Library(Op::kPow, 2, "pow"),
+  Complex(Library(Op::kPow, 2, "pow")),
   Library(Op::kAtan2, 2, "atan2"),
   {Op::kFmod, 2, kFloat, kSame, kFloatTypes, FoldFmod, kNo, kNo, {LowerBy::kLibrary, "fmod"}, kNo, nullptr},
   Library(Op::kHypot, 2, "hypot"),
   {Op::kCopysign, 2, kFloat, kSame, kFloatTypes, FoldCopysign, kNo, kNo, Bits("llvm.copysign"), kNo, nullptr},
-  {Op::kIsnan, 1, kPromote, kBool, kNumbers, FoldIsnan, kFalse, kFalse, {LowerBy::kClassify, "isnan"}, kNo, nullptr},
-  {Op::kIsinf, 1, kPromote, kBool, kNumbers, FoldIsinf, kFalse, kFalse, {LowerBy::kClassify, "isinf"}, kNo, nullptr},
-  {Op::kIsfinite, 1, kPromote, kBool, kNumbers, FoldIsfinite, kTrue, kTrue, {LowerBy::kClassify, "isfinite"}, kNo, nullptr},
-  {Op::kSelect, 3, OperandRule::kSelect, kSame, kAll, FoldSelect, kSelectIt, kSelectIt, kSelectIt, kSelectIt, nullptr, "bTT"},
+  Complex({Op::kIsnan, 1, kPromote, kBool, kNumbers, FoldIsnan, kFalse, kFalse, {LowerBy::kClassify, "isnan"}, kNo, nullptr}),
+  Complex({Op::kIsinf, 1, kPromote, kBool, kNumbers, FoldIsinf, kFalse, kFalse, {LowerBy::kClassify, "isinf"}, kNo, nullptr}),
+  Complex({Op::kIsfinite, 1, kPromote, kBool, kNumbers, FoldIsfinite, kTrue, kTrue, {LowerBy::kClassify, "isfinite"}, kNo, nullptr}),
+  Complex({Op::kSelect, 3, OperandRule::kSelect, kSame, kAll, FoldSelect, kSelectIt, kSelectIt, kSelectIt, kSelectIt, nullptr, "bTT"}),
   Library(Op::kRcbrt, 1, "rcbrt"),
   Library(Op::kRhypot, 2, "rhypot"),
   Library(Op::kNorm3d, 3, "norm3d"),
@@ -250,6 +262,20 @@ constexpr std::array<Semantics, kNumOperators> kTable = {{
   Word(Op::kDp4a, FoldDp4a, "dp4a", "TTT"),
   Word(Op::kDp2aLo, FoldDp2aLo, "dp2a_lo", "TTT"),
   Word(Op::kDp2aHi, FoldDp2aHi, "dp2a_hi", "TTT"),
+  Expanded(Op::kMakeComplex, 2, kFloat, kFloatTypes, ResultRule::kComplex, "TT", kPartHint),
+  Expanded(Op::kReal, 1, kPromote, kNumbers | kComplexTypes, kPart),
+  Expanded(Op::kImag, 1, kPromote, kNumbers | kComplexTypes, kPart),
+  Expanded(Op::kConj, 1, kPromote, kNumbers | kComplexTypes),
+  Expanded(Op::kArg, 1, kFloat, kComplexNumbers, kPart),
+  Expanded(Op::kNorm, 1, kPromote, kNumbers | kComplexTypes, kPart),
+  Expanded(Op::kPolar, 2, kFloat, kFloatTypes, ResultRule::kComplex, "TT", kPartHint),
+  Expanded(Op::kProj, 1, kFloat, kComplexNumbers),
+  Random(Op::kRandomBits, 4, "wwwm", SetOf(DType::kUInt32)),
+  Expanded(Op::kRandomInteger, 3, kPromote, kIntegerTypes, kSame, "wwT", kIntegerHint),
+  Random(Op::kRandomUniform, 2, "ww", SetOf(DType::kFloat32)),
+  Random(Op::kRandomUniformF64, 2, "ww", SetOf(DType::kFloat64)),
+  Random(Op::kRandomNormal, 2, "ww", SetOf(DType::kFloat32)),
+  Random(Op::kRandomNormalF64, 2, "ww", SetOf(DType::kFloat64)),
 }};
 // clang-format on
 
@@ -281,6 +307,8 @@ DType OperandTypeOf(const Semantics& row, DType operation, int i) {
     case kSlotCount:
     case kSlotModulo:
       return DType::kUInt32;
+    case kSlotUInt64:
+      return DType::kUInt64;
     case kSlotInt32:
       return DType::kInt32;
     default:
@@ -296,13 +324,18 @@ DType ResultTypeOf(const Semantics& row, DType operation) {
       return DType::kInt32;
     case ResultRule::kWide:
       return TwiceAsWide(operation);
+    case ResultRule::kPart:
+      return IsComplex(operation) ? PartOf(operation) : operation;
+    case ResultRule::kComplex:
+      return ComplexOf(operation);
     case ResultRule::kOperation:
       break;
   }
   return operation;
 }
 
-bool IsExpanded(const Semantics& row) {
+bool IsExpanded(const Semantics& row, DType operation) {
+  if (IsComplex(operation)) return true;
   auto none = [](const Lowering& lowering) { return lowering.by == LowerBy::kNone; };
   return none(row.signed_integer) && none(row.unsigned_integer) && none(row.floating) && none(row.boolean);
 }

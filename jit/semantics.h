@@ -32,12 +32,14 @@ inline constexpr TypeSet kUnsignedTypes =
 inline constexpr TypeSet kIntegerTypes = kSignedTypes | kUnsignedTypes;
 inline constexpr TypeSet kFloatTypes =
     SetOf(DType::kFloat16) | SetOf(DType::kBFloat16) | SetOf(DType::kFloat32) | SetOf(DType::kFloat64);
+inline constexpr TypeSet kComplexTypes = SetOf(DType::kComplex64) | SetOf(DType::kComplex128);
 
 // How T is found from the operands in the slots of kind T.
 enum class OperandRule : uint8_t {
   kPromote,  // They are brought to their common type; a bool among bools becomes int32 unless bool is accepted.
-  kFloat,    // Likewise, and where no float is among them they become float64.
+  kFloat,    // Likewise, and where no float or complex number is among them they become float64.
   kCompare,  // Compares the numbers, whatever the types.
+  kOwn,      // There is no such slot: T is the one type that the row accepts.
   kSelect,   // As kPromote; a constant condition chooses without asking the other operand to fit.
 };
 
@@ -47,6 +49,7 @@ enum Slot : char {
   kSlotCondition = 'b',  // A bool.
   kSlotCount = 'c',      // A uint32, from any integer: one that is negative or past 2^32 stays past every width.
   kSlotModulo = 'm',     // A uint32, from any integer: its low 32 bits.
+  kSlotUInt64 = 'w',     // A uint64, from any integer: its value modulo 2^64.
   kSlotInt32 = 'i',      // An int32, from any integer: clamped to its range.
 };
 
@@ -54,7 +57,9 @@ enum class ResultRule : uint8_t {
   kOperation,
   kBool,
   kInt32,
-  kWide,  // The integer of T's sign and twice its width.
+  kWide,     // The integer of T's sign and twice its width.
+  kPart,     // Of a complex T the type of its parts, else T.
+  kComplex,  // The complex type whose parts hold the float T.
 };
 
 // How the code generator makes an operator, for one kind of operation type. `name` is in LLVM's own words.
@@ -100,7 +105,8 @@ struct Semantics {
   // would no longer give what the same value gives at run time.
   FoldFunction fold;
   // float16 and bfloat16 are lowered as `floating` in float32, rounded once to the type. No lowering at all: the
-  // Builder writes the operator in others (jit/expand.cc), so that no kernel holds it.
+  // Builder writes the operator in others (jit/expand.cc), so that no kernel holds it; and so it does with every
+  // operator on complex numbers (jit/complex.cc).
   Lowering signed_integer, unsigned_integer, floating, boolean;
   const char* hint;            // How to mend an operand of a type that is not accepted; null where nothing helps.
   const char* slots = "TTTT";  // The first `arity` count.
@@ -114,8 +120,8 @@ const Semantics& SemanticsOf(Op op);
 DType OperandTypeOf(const Semantics& row, DType operation, int i);
 DType ResultTypeOf(const Semantics& row, DType operation);
 
-// Whether the Builder writes it in other operators.
-bool IsExpanded(const Semantics& row);
+// Whether the Builder writes it in other operators where `operation` is the type of the operation.
+bool IsExpanded(const Semantics& row, DType operation);
 
 // The column of the row that holds for an operation type.
 const Lowering& LoweringOf(Op op, DType operation_type);

@@ -118,6 +118,12 @@ constexpr DType PartOf(DType t) {
   return t == DType::kComplex64 ? DType::kFloat32 : t == DType::kComplex128 ? DType::kFloat64 : DType::kVoid;
 }
 
+// The least complex type whose parts hold a float; of a complex type itself; kVoid for others.
+constexpr DType ComplexOf(DType t) {
+  if (IsComplex(t)) return t;
+  return !IsFloat(t) ? DType::kVoid : t == DType::kFloat64 ? DType::kComplex128 : DType::kComplex64;
+}
+
 // "float32"; "void" for kVoid.
 std::string_view Name(DType dtype);
 // "f32"; "void" for kVoid.

@@ -10,10 +10,13 @@
 namespace slipway {
 
 // The common type of two types; bool with bool is bool. kVoid where there is none: uint64 with a signed integer,
-// anything with kVoid, complex with anything but itself.
+// anything with kVoid.
 constexpr DType Promote(DType a, DType b) {
   if (a == b) return a;
-  if (a == DType::kVoid || b == DType::kVoid || IsComplex(a) || IsComplex(b)) return DType::kVoid;
+  if (a == DType::kVoid || b == DType::kVoid) return DType::kVoid;
+  if (IsComplex(a) || IsComplex(b)) {
+    return ComplexOf(Promote(IsComplex(a) ? PartOf(a) : a, IsComplex(b) ? PartOf(b) : b));
+  }
   if (a == DType::kBool) return b;
   if (b == DType::kBool) return a;
   if (IsFloat(a) != IsFloat(b)) return IsFloat(a) ? a : b;
@@ -57,17 +60,15 @@ constexpr DType TwiceAsWide(DType integer) {
 }
 
 // Whether a value of type `from` may be stored into something declared `to` without a cast: the same kind of number, or
-// a kind that holds it (bool, integer, float in this order).
+// a kind that holds it (bool, integer, float, complex in this order).
 constexpr bool StoresInto(DType from, DType to) {
   if (from == DType::kVoid || to == DType::kVoid) return false;
-  if (IsComplex(from) || IsComplex(to)) return from == to;
-  const int from_kind = from == DType::kBool ? 0 : IsInteger(from) ? 1 : 2;
-  const int to_kind = to == DType::kBool ? 0 : IsInteger(to) ? 1 : 2;
-  return from_kind <= to_kind;
+  const auto kind = [](DType type) { return type == DType::kBool ? 0 : IsInteger(type) ? 1 : IsFloat(type) ? 2 : 3; };
+  return kind(from) <= kind(to);
 }
 
 // What promotion wants to know of an operand. A literal is a number that has no type of its own yet: `type` is int64,
-// uint64 (only past INT64_MAX), float64 or bool.
+// uint64 (only past INT64_MAX), float64, complex128 or bool.
 struct OperandType {
   DType type = DType::kVoid;
   bool literal = false;
@@ -76,10 +77,11 @@ struct OperandType {
 // The common type of an operator's operands; kVoid where there is none.
 constexpr DType CommonType(const OperandType* operands, size_t count) {
   DType common = DType::kVoid;
-  bool any = false, float_literal = false, integer_literal = false, large_literal = false;
+  bool any = false, complex_literal = false, float_literal = false, integer_literal = false, large_literal = false;
   for (size_t i = 0; i < count; ++i) {
     const DType type = operands[i].type;
     if (operands[i].literal && type != DType::kBool) {
+      complex_literal = complex_literal || IsComplex(type);
       float_literal = float_literal || IsFloat(type);
       integer_literal = integer_literal || IsInteger(type);
       large_literal = large_literal || type == DType::kUInt64;
@@ -89,7 +91,11 @@ constexpr DType CommonType(const OperandType* operands, size_t count) {
     any = true;
     if (common == DType::kVoid) return common;
   }
-  if (float_literal && !IsFloat(common)) return IsComplex(common) ? DType::kVoid : DType::kFloat64;
+  if (complex_literal) {
+    const DType with_parts = ComplexOf(common);  // A literal's parts take the type of a float that they meet.
+    return with_parts == DType::kVoid ? DType::kComplex128 : with_parts;
+  }
+  if (float_literal && !IsFloat(common) && !IsComplex(common)) return DType::kFloat64;
   if (integer_literal && !any) return large_literal ? DType::kUInt64 : DType::kInt64;
   if (integer_literal && common == DType::kBool) return DType::kInt32;
   return common;

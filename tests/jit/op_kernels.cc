@@ -22,7 +22,8 @@ std::vector<OpCase> AllOpCases() {
   std::vector<OpCase> cases;
   for (int op = 0; op < ir::kNumOperators; ++op) {
     for (DType type : kArithmeticTypes) {
-      if (ir::Contains(ir::SemanticsOf(static_cast<Op>(op)).accepts, type))
+      const ir::Semantics& row = ir::SemanticsOf(static_cast<Op>(op));
+      if (ir::Contains(row.accepts, type) && !IsComplex(ir::ResultTypeOf(row, type)))
         cases.push_back({static_cast<Op>(op), type});
     }
   }

@@ -313,7 +313,7 @@ int64_t Ordinal(DType dtype, uint64_t bits) {
 Expected Reference(const OpCase& c, const uint64_t* operands) {
   if (c.op == Op::kSelect) return {operands[0] != 0 ? operands[1] : operands[2]};
   Expected expected;
-  for (auto* function : {SpecialFunction, PartOfFloat, RoundedOperation, IntegerFunction}) {
+  for (auto* function : {SpecialFunction, RandomNumber, PartOfReal, PartOfFloat, RoundedOperation, IntegerFunction}) {
     if (function(c, operands, &expected)) return expected;
   }
   if (IsFloat(c.type)) return FloatResult(c, operands);

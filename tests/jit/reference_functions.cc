@@ -1,6 +1,7 @@
 #include "tests/jit/reference_functions.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
@@ -190,6 +191,91 @@ bool SpecialFunction(const OpCase& c, const uint64_t* operands, Expected* expect
 }
 
 // ---- Parts of floats -----------------------------------------------------------------------------------------------
+
+// Random numbers. Philox4x32-10 in 64-bit arithmetic, as the paper writes it down.
+std::array<uint64_t, 4> Philox(uint64_t seed, uint64_t stream, uint64_t counter) {
+  constexpr uint64_t kLow = 0xffffffff;
+  uint64_t l0 = counter & kLow, r0 = counter >> 32, l1 = stream & kLow, r1 = stream >> 32;
+  uint64_t k0 = seed & kLow, k1 = seed >> 32;
+  for (int round = 0; round < 10; ++round) {
+    const uint64_t p0 = 0xD2511F53 * l0, p1 = 0xCD9E8D57 * l1;
+    l0 = (p1 >> 32) ^ r0 ^ k0;
+    l1 = (p0 >> 32) ^ r1 ^ k1;
+    r0 = p1 & kLow;
+    r1 = p0 & kLow;
+    k0 = (k0 + 0x9E3779B9) & kLow;
+    k1 = (k1 + 0xBB67AE85) & kLow;
+  }
+  return {l0, r0, l1, r1};
+}
+bool RandomNumber(const OpCase& c, const uint64_t* operands, Expected* expected) {
+  const auto words = [&](uint64_t stream, uint64_t counter) { return Philox(operands[0], stream, counter); };
+  const auto w = words(0, operands[1]);
+  const auto uniform64 = [&](int k) { return (static_cast<Real>(w[k] ^ w[k + 1] << 21) + 0.5L) * 0x1p-53L; };
+  const auto as = [](DType type, Real x) { return FloatValue(type, FloatBits(type, x)); };
+  const auto normal = [](Real u, Real v) { return std::sqrt(-2 * std::log(u)) * SinPi(2 * v); };
+  // A float32 rounds its 32 bits first, then their middle.
+  const auto single = [&](int k) { return as(DType::kFloat32, as(DType::kFloat32, w[k]) * 0x1p-32L + 0x1p-33L); };
+  switch (c.op) {
+    case Op::kRandomBits:
+      *expected = {words(operands[1], operands[2])[operands[3] % 4]};
+      return true;
+    case Op::kRandomUniform:
+      *expected = {FloatBits(c.type, single(0))};
+      return true;
+    case Op::kRandomUniformF64:
+      *expected = {FloatBits(c.type, uniform64(0))};
+      return true;
+    case Op::kRandomNormal:
+      *expected = {FloatBits(c.type, normal(single(0), single(1))), 8, 1e-7};
+      return true;
+    case Op::kRandomNormalF64:
+      *expected = {FloatBits(c.type, normal(as(c.type, uniform64(0)), as(c.type, uniform64(2)))), 8, 1e-16};
+      return true;
+    case Op::kRandomInteger: {
+      const __int128 n = IntFromBits(c.type, operands[2]);
+      if (n <= 0) {
+        *expected = {0};
+        return true;
+      }
+      // n times the 64 or 128 bits, in halves.
+      using U = unsigned __int128;
+      const U high = U{w[0] | w[1] << 32} * static_cast<U>(n), low = U{w[2] | w[3] << 32} * static_cast<U>(n);
+      *expected = {static_cast<uint64_t>((SizeOf(c.type) == 8 ? high + (low >> 64) : high) >> 64)};
+      return true;
+    }
+    default:
+      return false;
+  }
+}
+
+// Functions of complex numbers where they take real ones.
+bool PartOfReal(const OpCase& c, const uint64_t* operands, Expected* expected) {
+  const bool is_float = IsFloat(c.type);
+  const Real x = is_float ? FloatValue(c.type, operands[0]) : 0;
+  switch (c.op) {
+    case Op::kReal:
+    case Op::kConj:
+      *expected = {operands[0]};
+      return true;
+    case Op::kImag:
+      *expected = {0};
+      return true;
+    case Op::kArg:
+      *expected = {FloatBits(c.type, std::isnan(x) ? x : std::signbit(x) ? kPi : 0), 1};
+      return true;
+    case Op::kNorm: {
+      const __int128 n = is_float ? 0 : IntFromBits(c.type, operands[0]);
+      *expected = {is_float ? FloatBits(c.type, x * x) : IntToBits(c.type, n * n)};
+      return true;
+    }
+    case Op::kProj:
+      *expected = {std::isinf(x) ? FloatBits(c.type, kInfinity) : operands[0]};
+      return true;
+    default:
+      return false;
+  }
+}
 
 bool PartOfFloat(const OpCase& c, const uint64_t* operands, Expected* expected) {
   const std::vector<DType> types = OperandTypes(c);

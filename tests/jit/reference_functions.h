@@ -9,6 +9,8 @@ namespace slipway {
 
 // Each is false for operators that are another's.
 bool SpecialFunction(const OpCase& c, const uint64_t* operands, Expected* expected);
+bool RandomNumber(const OpCase& c, const uint64_t* operands, Expected* expected);
+bool PartOfReal(const OpCase& c, const uint64_t* operands, Expected* expected);
 bool PartOfFloat(const OpCase& c, const uint64_t* operands, Expected* expected);
 bool RoundedOperation(const OpCase& c, const uint64_t* operands, Expected* expected);
 bool IntegerFunction(const OpCase& c, const uint64_t* operands, Expected* expected);

@@ -2,6 +2,7 @@
 #include "jit/semantics.h"
 
 #include <gtest/gtest.h>
+#include <bit>
 
 #include <string>
 #include <vector>
@@ -43,8 +44,28 @@ TEST(Promotion, OfEveryPairOfTypes) {
       EXPECT_EQ(Promote(a, b), Promote(b, a));
     }
     EXPECT_EQ(Promote(a, DType::kVoid), DType::kVoid);
-    EXPECT_EQ(Promote(a, DType::kComplex64), DType::kVoid);
+    // The real type meets the complex type's parts.
+    const bool wide = a == DType::kFloat64;
+    EXPECT_EQ(Promote(a, DType::kComplex64), wide ? DType::kComplex128 : DType::kComplex64) << Name(a);
+    EXPECT_EQ(Promote(DType::kComplex128, a), DType::kComplex128) << Name(a);
   }
+  EXPECT_EQ(Promote(DType::kComplex64, DType::kComplex128), DType::kComplex128);
+  EXPECT_EQ(Promote(DType::kComplex64, DType::kVoid), DType::kVoid);
+}
+
+TEST(Promotion, LiteralsAmongComplexNumbers) {
+  const auto common = [](std::initializer_list<OperandType> operands) {
+    return CommonType(operands.begin(), operands.size());
+  };
+  const OperandType integer = {DType::kInt64, true}, real = {DType::kFloat64, true},
+                    complex = {DType::kComplex128, true};
+  EXPECT_EQ(common({{DType::kComplex64}, integer}), DType::kComplex64);
+  EXPECT_EQ(common({{DType::kComplex64}, real}), DType::kComplex64);
+  EXPECT_EQ(common({{DType::kComplex64}, complex}), DType::kComplex64);
+  EXPECT_EQ(common({{DType::kFloat16}, complex}), DType::kComplex64);
+  EXPECT_EQ(common({{DType::kFloat64}, complex}), DType::kComplex128);
+  EXPECT_EQ(common({{DType::kInt8}, complex}), DType::kComplex128);
+  EXPECT_EQ(common({complex, integer}), DType::kComplex128);
 }
 
 TEST(Promotion, UInt64WithASignedTypeHasNone) {
@@ -62,7 +83,9 @@ TEST(Stores, WithinOneKindOrIntoOneThatHoldsIt) {
   EXPECT_FALSE(StoresInto(DType::kFloat16, DType::kInt64));
   EXPECT_FALSE(StoresInto(DType::kInt8, DType::kBool));
   EXPECT_FALSE(StoresInto(DType::kFloat32, DType::kBool));
-  EXPECT_FALSE(StoresInto(DType::kFloat32, DType::kComplex64));
+  EXPECT_TRUE(StoresInto(DType::kFloat64, DType::kComplex64));
+  EXPECT_TRUE(StoresInto(DType::kComplex128, DType::kComplex64));
+  EXPECT_FALSE(StoresInto(DType::kComplex64, DType::kFloat32));
   EXPECT_TRUE(StoresInto(DType::kComplex64, DType::kComplex64));
   EXPECT_FALSE(StoresInto(DType::kVoid, DType::kInt8));
 }
@@ -76,11 +99,15 @@ TEST_P(Row, IsComplete) {
   EXPECT_GE(row.arity, 1);
   EXPECT_LE(row.arity, kMaxArity);
   EXPECT_GE(std::string(row.slots).size(), static_cast<size_t>(row.arity));
-  EXPECT_NE(std::string(row.slots, row.arity).find(kSlotT), std::string::npos) << "nothing says what T is";
-  EXPECT_EQ(row.accepts & (SetOf(DType::kVoid) | SetOf(DType::kComplex64) | SetOf(DType::kComplex128)), 0u);
-  const bool expanded = IsExpanded(row);
+  const bool has_t = std::string(row.slots, row.arity).find(kSlotT) != std::string::npos;
+  EXPECT_EQ(has_t, row.operands != OperandRule::kOwn) << "nothing says what T is";
+  EXPECT_TRUE(has_t || std::popcount(row.accepts) == 1);
+  EXPECT_EQ(row.accepts & SetOf(DType::kVoid), 0u);
+  EXPECT_EQ(Contains(row.accepts, DType::kComplex64), Contains(row.accepts, DType::kComplex128));
+  EXPECT_TRUE(IsExpanded(row, DType::kComplex64));
   for (DType type : kArithmetic) {
     const Lowering& lowering = LoweringOf(op, type);
+    const bool expanded = IsExpanded(row, type);
     const TypeSet kind = IsFloat(type)             ? kFloatTypes
                          : IsSignedInteger(type)   ? kSignedTypes
                          : IsUnsignedInteger(type) ? kUnsignedTypes

@@ -69,7 +69,9 @@ std::vector<uint64_t> ValuesFor(const OpCase& c, size_t operand) {
   const std::vector<DType> types = OperandTypes(c);
   const char slot = ir::SemanticsOf(c.op).slots[operand];
   std::vector<uint64_t> values;
-  if (slot == ir::kSlotCount || slot == ir::kSlotModulo) {
+  if (slot == ir::kSlotUInt64) {
+    values = {0, 1, 0xffffffff, 0x100000000, 0x85a308d3243f6a88, ~uint64_t{0}};
+  } else if (slot == ir::kSlotCount || slot == ir::kSlotModulo) {
     values = {0, 1, 3, 7, 8, 15, 16, 31, 32, 33, 63, 64, 100, 255, 256, 0x80000000, 0xffffffff};
     if (c.op == Op::kBytePermute) values = {0x3210, 0x7654, 0x0123, 0xfedc, 0x8888, 0x4040, 0xffff1234, 0};
   } else if (slot == ir::kSlotInt32) {
@@ -209,7 +211,7 @@ void CheckConstants(const std::vector<OpCase>& cases) {
 // What the Builder makes of constants; false where that is no constant. It also folds what it writes in other
 // operators.
 bool FoldByBuilder(const OpCase& c, absl::Span<const uint64_t> operands, uint64_t* result) {
-  if (!ir::IsExpanded(ir::SemanticsOf(c.op))) return ir::Fold(c.op, c.type, operands, result);
+  if (!ir::IsExpanded(ir::SemanticsOf(c.op), c.type)) return ir::Fold(c.op, c.type, operands, result);
   ir::Builder b("folded");
   std::vector<ir::ValueId> values;
   const std::vector<DType> types = OperandTypes(c);

@@ -4,6 +4,7 @@
 #ifndef SLIPWAY_EMBEDDED_OPERAND_H_
 #define SLIPWAY_EMBEDDED_OPERAND_H_
 
+#include <complex>
 #include <type_traits>
 
 #include "slipway/dtype.h"
@@ -78,6 +79,13 @@ struct OperandTraits<T> {
   static constexpr OperandType kType = {kDTypeOf<T>, false};
 };
 
+template <class T>
+requires std::is_floating_point_v<T>
+struct OperandTraits<std::complex<T>> {
+  static constexpr bool kIsExpression = false, kIsOperand = true, kRunTimeTyped = false;
+  static constexpr OperandType kType = {DType::kComplex128, true};
+};
+
 template <class... X>
 constexpr DType CommonTypeOf() {
   const OperandType types[] = {OperandTraits<X>::kType...};
@@ -92,9 +100,34 @@ constexpr DType ArithmeticType() {
   return common == DType::kBool ? DType::kInt32 : common;
 }
 template <class... X>
+constexpr DType RealType() {  // Arithmetic of real numbers only; and so RealFunctionType below.
+  constexpr DType type = ArithmeticType<X...>();
+  return IsComplex(type) ? DType::kVoid : type;
+}
+template <class... X>
 constexpr DType FunctionType() {
   constexpr DType common = CommonTypeOf<X...>();
   return common == DType::kVoid || IsFloat(common) || IsComplex(common) ? common : DType::kFloat64;
+}
+template <class... X>
+constexpr DType RealFunctionType() {
+  constexpr DType type = FunctionType<X...>();
+  return IsComplex(type) ? DType::kVoid : type;
+}
+// What tells something of a complex number: its parts' type; and what makes one of real numbers.
+template <class X>
+constexpr DType PartType() {
+  constexpr DType type = ArithmeticType<X>();
+  return IsComplex(type) ? PartOf(type) : type;
+}
+template <class X>
+constexpr DType PartFunctionType() {
+  constexpr DType type = FunctionType<X>();
+  return IsComplex(type) ? PartOf(type) : type;
+}
+template <class A, class B>
+constexpr DType ComplexType() {
+  return ComplexOf(RealFunctionType<A, B>());
 }
 template <class... X>
 constexpr DType IntegerType() {
@@ -123,12 +156,12 @@ constexpr DType RoundedType() {
 }
 template <class... X>
 constexpr DType FastType() {
-  constexpr DType type = FunctionType<X...>();
-  return type == DType::kFloat64 || IsComplex(type) ? DType::kVoid : type;
+  constexpr DType type = RealFunctionType<X...>();
+  return type == DType::kFloat64 ? DType::kVoid : type;
 }
 template <class... X>
 constexpr DType ExponentType() {  // An int32 that tells something of floats.
-  return FunctionType<X...>() == DType::kVoid ? DType::kVoid : DType::kInt32;
+  return RealFunctionType<X...>() == DType::kVoid ? DType::kVoid : DType::kInt32;
 }
 template <class X>
 constexpr DType CountType() {  // An int32 that tells something of an integer.
@@ -143,6 +176,27 @@ constexpr DType WordType() {
   constexpr DType type = IntegerType<X...>();
   return type == DType::kInt32 || type == DType::kUInt32 ? type : DType::kVoid;
 }
+// Random numbers, of a seed, maybe a stream, and a counter.
+template <DType type, class... X>
+constexpr DType TypeOfIntegers() {
+  return ((IsInteger(ArithmeticType<X>()) && ...)) ? type : DType::kVoid;
+}
+template <class... X>
+constexpr DType RandomBitsType() {
+  return TypeOfIntegers<DType::kUInt32, X...>();
+}
+template <class... X>
+constexpr DType RandomFloat32Type() {
+  return TypeOfIntegers<DType::kFloat32, X...>();
+}
+template <class... X>
+constexpr DType RandomFloat64Type() {
+  return TypeOfIntegers<DType::kFloat64, X...>();
+}
+template <class S, class C, class N>
+constexpr DType RandomIntegerType() {
+  return TypeOfIntegers<IntegerType<N>(), S, C>();
+}
 // Functions some operands of which are integers of their own: exponents, orders, counts.
 template <class... N>
 constexpr bool AreIntegers() {
@@ -150,11 +204,11 @@ constexpr bool AreIntegers() {
 }
 template <class X, class N>
 constexpr DType ScaledType() {
-  return AreIntegers<N>() ? FunctionType<X>() : DType::kVoid;
+  return AreIntegers<N>() ? RealFunctionType<X>() : DType::kVoid;
 }
 template <class N, class X>
 constexpr DType OrderedType() {
-  return AreIntegers<N>() ? FunctionType<X>() : DType::kVoid;
+  return AreIntegers<N>() ? RealFunctionType<X>() : DType::kVoid;
 }
 template <class A, class B, class N>
 constexpr DType FunnelType() {
@@ -178,7 +232,11 @@ constexpr DType BoolType() {
 }
 template <class... X>
 constexpr DType ComparisonType() {
-  return DType::kBool;  // All real numbers compare; complex ones are an error of the trace.
+  return DType::kBool;  // All numbers are equal or not.
+}
+template <class... X>
+constexpr DType OrderType() {  // Complex numbers have no order.
+  return (IsComplex(OperandTraits<X>::kType.type) || ...) ? DType::kVoid : DType::kBool;
 }
 
 template <DType type>
@@ -208,6 +266,8 @@ template <class X>
 Operand NumberOf(const X& x) {
   if constexpr (std::is_arithmetic_v<X>) {
     return x;
+  } else if constexpr (IsComplex(OperandTraits<X>::kType.type)) {
+    return std::complex<double>(x.real(), x.imag());
   } else {
     return Operand(kDTypeOf<X>, x.bits);
   }

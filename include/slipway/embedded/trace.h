@@ -6,7 +6,9 @@
 #ifndef SLIPWAY_EMBEDDED_TRACE_H_
 #define SLIPWAY_EMBEDDED_TRACE_H_
 
+#include <array>
 #include <bit>
+#include <complex>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -38,7 +40,7 @@ struct TraceRef {
 
 // What an operation takes: a value of the kernel, or a number of the host program, which is a literal.
 struct Operand {
-  enum Kind : uint8_t { kValue, kInt64, kUInt64, kFloat64, kBool, kBits };
+  enum Kind : uint8_t { kValue, kInt64, kUInt64, kFloat64, kComplex128, kBool, kBits };
 
   Operand(TraceRef value) : kind(kValue), ref(value) {}  // NOLINT(google-explicit-constructor)
   template <class T>
@@ -52,6 +54,8 @@ struct Operand {
       bits = static_cast<uint64_t>(number);  // Sign-extended.
     }
   }
+  Operand(std::complex<double> number)  // NOLINT(google-explicit-constructor)
+      : kind(kComplex128), imag(number.imag()), real(number.real()) {}
   // A number that has a type: float16, bfloat16.
   Operand(DType dtype, uint64_t value_bits) : kind(kBits), type(dtype), bits(value_bits) {}
 
@@ -61,6 +65,7 @@ struct Operand {
   DType type = DType::kVoid;
   TraceRef ref;
   const void* source = nullptr;  // Where the host program keeps the number, if that is known.
+  double imag = 0;  // Of a complex number, whose real part is `real`.
   union {
     uint64_t bits = 0;
     double real;
@@ -82,6 +87,7 @@ struct Indices {
 // nothing and return an empty TraceRef. Outside of any kernel they do nothing and say so once, on stderr.
 TraceRef Apply(const char* op, Operands operands, DType type);  // By the operator's name in jit/ops.h; kVoid: any type.
 TraceRef CastTo(DType type, const Operand& value, const char* kind = "");  // "", "rz", "sat", "bits": as in jit/ops.h.
+std::array<TraceRef, 4> PhiloxBlock(Operands seed_stream_counter);
 TraceRef NewVariable(DType type, const Operand& value);
 TraceRef ReadVariable(TraceRef variable);
 void WriteVariable(TraceRef variable, const Operand& value);
@@ -104,6 +110,7 @@ void AssertThat(const Operand& condition, const std::string& message);
 void TrapHere();
 // Arrays of the kernel's own. `data` has the elements of constant ones.
 TraceRef NewArray(ArraySpace space, DType dtype, const int64_t* shape, size_t rank, std::string data = {});
+TraceRef BlockScratch(DType dtype);  // A shared array of 32 elements, the same for each call of one dtype.
 TraceRef NewDynamicSharedArray(DType dtype, Operands extents);
 TraceRef StructField(uint32_t param, uint32_t offset, DType dtype);
 void BoundLaunches(const LaunchBounds& bounds);
