@@ -46,7 +46,7 @@ TraceRef BlockScratch(DType dtype) {
   TraceRef& scratch = trace->block_scratch[static_cast<int>(dtype)];
   if (scratch.trace == 0) {
     const std::string name = "block_" + std::string(Name(dtype));
-    scratch = trace->Ref(trace->builder.AddSharedArray(name, dtype, {ir::kWarpSize}));
+    scratch = trace->Ref(trace->builder.AddSharedArray(name, dtype, {2 * ir::kWarpSize}));
   }
   return scratch;
 }

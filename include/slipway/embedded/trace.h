@@ -110,7 +110,7 @@ void AssertThat(const Operand& condition, const std::string& message);
 void TrapHere();
 // Arrays of the kernel's own. `data` has the elements of constant ones.
 TraceRef NewArray(ArraySpace space, DType dtype, const int64_t* shape, size_t rank, std::string data = {});
-TraceRef BlockScratch(DType dtype);  // A shared array of 32 elements, the same for each call of one dtype.
+TraceRef BlockScratch(DType dtype);  // A shared array of 64 elements, the same for each call of one dtype.
 TraceRef NewDynamicSharedArray(DType dtype, Operands extents);
 TraceRef StructField(uint32_t param, uint32_t offset, DType dtype);
 void BoundLaunches(const LaunchBounds& bounds);
