@@ -1,5 +1,6 @@
 #include "jit/compile.h"
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <string>
@@ -140,6 +141,8 @@ absl::StatusOr<CompiledKernel> CompileUnseen(const ir::Kernel& kernel, const Tar
                                             inspection->ir));
   }
   CompiledKernel compiled = {.name = kernel.name, .signature = kernel.params, .inspection = std::move(inspection)};
+  compiled.syncs_grid = std::any_of(kernel.insts.begin(), kernel.insts.end(),
+                                    [](const ir::Inst& inst) { return inst.op == ir::Op::kGridSync; });
   if (!kernel.captured.empty()) compiled.signature.pop_back();
   compiled.captured = kernel.captured;
   return compiled;

@@ -133,6 +133,7 @@ absl::StatusOr<internal::ReadyLaunch> ConfigureSizes(const Kernel& kernel, const
 // Once a kernel, and then never looked at again.
 void SayIfSmall(const Kernel& kernel, const Dim3& grid) {
   const LaunchPlan& plan = kernel.plan();
+  if (kernel.compiled().syncs_grid) return;  // May be as large as fits at once, and no larger.
   const uint64_t blocks = uint64_t{grid.x} * grid.y * grid.z;
   const uint32_t small = plan.small_grid.get();
   if (grid.x == 0 || blocks > small) return;
@@ -165,6 +166,11 @@ ShapePlan ShapePlanOf(const LaunchPlan& plan) {
 }
 
 absl::StatusOr<ReadyLaunch> Configure(const Kernel& kernel, const LaunchConfig& config) {
+  if (kernel.compiled().syncs_grid && !config.cooperative) {
+    return Error(kernel,
+                 "all threads of its grid wait for each other (SyncGrid), which only those of a cooperative "
+                 "launch can; set LaunchConfig::cooperative");
+  }
   if (absl::Status status = CheckShared(kernel, config.shared_bytes); !status.ok()) return status;
   ReadyLaunch launch{.grid = config.grid, .block = config.block, .shared_bytes = config.shared_bytes};
   if (config.grid.x == 0) {

@@ -253,6 +253,7 @@ absl::StatusOr<Kernel> Kernel::Make(const Device& device, CUfunction function, C
     state.captured_offset = layout.offsets.back();
     state.plan.device = internal::NoDevice();
   }
+  if (state.compiled.syncs_grid) state.plan.small_grid = UINT32_MAX;
   state.num_params = static_cast<uint32_t>(signature.size());
   state.params.reserve(signature.size());
   for (size_t i = 0; i < signature.size(); ++i) {

@@ -59,6 +59,8 @@ struct CompiledKernel {
   // Whether its threads are told apart along x alone by such loops, so that what lies beside along y or z would do the
   // same again: launches with blocks or threads there are then refused.
   bool along_x = false;
+  // Whether all threads of its grid wait for each other (SyncGrid): launches that are not cooperative are then refused.
+  bool syncs_grid = false;
   // Of one more parameter, behind those of the signature, a struct of 8-byte alignment, the bytes that every launch
   // gives it: numbers that the kernel's function captured. Empty if there is none.
   std::string captured;
@@ -114,7 +116,8 @@ struct LaunchPlan {
   uint64_t max_size = 0;  // The largest ForSize: block times the most blocks that a grid has in x.
   uint32_t block = 0;     // Threads of a block under ForSize, from occupancy; a power of two, 1 << block_shift.
   uint32_t block_shift = 0;
-  // Grids of so few blocks leave part of the device idle; looked at so that it is said once, and 0 after that.
+  // Grids of so few blocks leave part of the device idle; looked at so that it is said once, and 0 after that. Of
+  // kernels that sync the grid more than any grid has, so that each launch comes by Configure.
   Relaxed<uint32_t> small_grid = 0;
   uint32_t max_grid[3] = {};
   uint32_t max_block[3] = {};

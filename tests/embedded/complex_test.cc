@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "slipway/kernel_cache.h"
 #include "slipway/slipway.h"
 #include "tests/embedded/run_fixture.h"
 
@@ -431,6 +432,28 @@ TYPED_TEST(ComplexNumbers, SumsOverAWarp) {
 }
 
 class ComplexRules : public RunFixture {};
+
+// As other numbers of the host program that are captured: another value compiles nothing.
+TEST_F(ComplexRules, CapturedNumbersAreParameters) {
+  auto z = Array<complex64, 1>::From(device, std::vector<complex64>{{1, 2}, {-3, 0.5f}}).value();
+  auto out = Array<complex64, 1>::Zeros(device, {2}).value();
+  uint64_t compiles = 0;
+  for (const complex64 k : {complex64(2, 2), complex64(0, 1), complex64(0.5f, -4)}) {
+    auto by_value = MakeKernel("captured_complex", [k](ArrayVar<complex64, 1> y, ArrayVar<const complex64, 1> x) {
+      For(GridStride(y.size()), [&](Expr<int64_t> i) { y[i] = k * x[i]; });
+    });
+    auto by_reference = MakeKernel("captured_complex", [&](ArrayVar<complex64, 1> y, ArrayVar<const complex64, 1> x) {
+      For(GridStride(y.size()), [&](Expr<int64_t> i) { y[i] = k * x[i]; });
+    });
+    ASSERT_EQ(by_value(stream, ForSize(2), out, z), absl::OkStatus());
+    EXPECT_EQ(Read(out)[0], k * complex64(1, 2));
+    ASSERT_EQ(by_reference(stream, ForSize(2), out, z), absl::OkStatus());
+    EXPECT_EQ(Read(out)[1], k * complex64(-3, 0.5f));
+    const uint64_t now = GetKernelCacheCounters().compiles;
+    EXPECT_TRUE(compiles == 0 || now == compiles) << now - compiles << " more";
+    compiles = now;
+  }
+}
 
 TEST_F(ComplexRules, TypesThatMeet) {
   auto kernel = MakeKernel("k", [](ArrayVar<complex64, 1> z, ArrayVar<double, 1> d, ArrayVar<float16, 1> h) {

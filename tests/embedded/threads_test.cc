@@ -272,6 +272,18 @@ TEST_F(Threads, GridsMeet) {
   EXPECT_EQ(AnyArray(cells).ToVector<int64_t>().value(), host);
 }
 
+TEST_F(Threads, GridsThatDoNotRunAtOnceDoNotMeet) {
+  auto kernel = MakeKernel("meet", [](ArrayVar<int32_t, 1> cells) {
+    SyncGrid();
+    cells[0] = 1;
+  });
+  auto cells = Make<int32_t>({0});
+  EXPECT_THAT(std::string(kernel(stream, ForSize(1), cells).message()),
+              HasSubstr("kernel 'meet': all threads of its grid wait for each other (SyncGrid), which only those of a "
+                        "cooperative launch can; set LaunchConfig::cooperative"));
+  EXPECT_EQ(Read(cells)[0], 0);
+}
+
 TEST_F(Threads, RegistersAndRest) {
   auto kernel = MakeKernel("registers", [](ArrayVar<uint64_t, 1> out) {
     Expr<uint64_t> begin = Clock();

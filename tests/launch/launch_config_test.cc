@@ -140,6 +140,26 @@ TEST_F(LaunchConfigTest, KernelsAlongXRefuseWhatLiesBeside) {
   EXPECT_THAT(TakeRecordedLaunches(), IsEmpty());
 }
 
+// Threads that wait for all others of the grid would wait forever, or for no grid at all.
+TEST_F(LaunchConfigTest, KernelsThatSyncTheGridWantCooperativeLaunches) {
+  CompiledKernel compiled = EmptyKernel({}, "k");
+  compiled.syncs_grid = true;
+  const Kernel kernel = Kernel::Load(device_, compiled).value();
+  const std::string message =
+      "kernel 'k': all threads of its grid wait for each other (SyncGrid), which only those of a cooperative launch "
+      "can; set LaunchConfig::cooperative";
+  for (LaunchConfig config : {ForSize(1000), ForSize(0), ForShape(100, 200), LaunchConfig{.grid = {4}, .block = {32}},
+                              LaunchConfig{.grid = {4000, 3, 2}, .block = {32, 2, 2}},
+                              LaunchConfig{.grid = {4}, .block = {32}, .priority = 0}}) {
+    ExpectRefused(kernel(stream_, config), message);
+    ExpectRefused(kernel.Launch(stream_, config, {}), message);
+    ExpectRefused(kernel.Bind(config, {}).status(), message);
+    config.cooperative = true;
+    EXPECT_TRUE(kernel(stream_, config).ok());
+  }
+  TakeRecordedLaunches();
+}
+
 TEST_F(LaunchConfigTest, FieldCase17) {  // 131,071 rows of 8.
   const RecordedLaunch launch = Launched(kernel_, ForShape(131071, 8));
   ExpectCovers(launch, kernel_, {8, 131071, 1});
