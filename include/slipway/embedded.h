@@ -11,7 +11,7 @@
 //
 // Values: embedded/var.h. Arrays: embedded/array_var.h. Control flow: embedded/control.h. Kernels: embedded/kernel.h.
 // Shared, local and constant arrays, atomics: embedded/memory.h. Barriers, warps, printf: embedded/threads.h.
-// Functions: embedded/device_function.h. Random numbers: embedded/random.h.
+// Functions: embedded/device_function.h. Vectors of 2 to 4: embedded/vec.h. Random numbers: embedded/random.h.
 // Reductions and scans over a block or the grid: embedded/reduce.h. Kernels whose very signature is data: kernel_builder.h. Written once for any
 // dtypes and ranks: embedded/generic_kernel.h with embedded/any_var.h and embedded/any_array_var.h.
 #ifndef SLIPWAY_EMBEDDED_H_
@@ -32,5 +32,6 @@
 #include "slipway/embedded/struct_var.h"
 #include "slipway/embedded/threads.h"
 #include "slipway/embedded/var.h"
+#include "slipway/embedded/vec.h"
 
 #endif  // SLIPWAY_EMBEDDED_H_

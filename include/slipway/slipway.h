@@ -32,6 +32,7 @@
 #include "slipway/signature.h"
 #include "slipway/tensor_trait.h"
 #include "slipway/typed_kernel.h"
+#include "slipway/vec.h"
 // jit
 #include "slipway/compile_options.h"
 #include "slipway/cuda.h"

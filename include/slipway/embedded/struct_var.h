@@ -14,8 +14,17 @@
 #include "slipway/dtype.h"
 #include "slipway/embedded/trace.h"
 #include "slipway/embedded/var.h"
+#include "slipway/embedded/vec.h"
+#include "slipway/vec.h"
 
 namespace slipway {
+
+namespace internal {
+template <class S>
+struct IsHostVec : std::false_type {};
+template <class T, int N>
+struct IsHostVec<Vec<T, N>> : std::true_type {};
+}  // namespace internal
 
 template <class S>
 requires std::is_trivially_copyable_v<S> && std::is_class_v<S>
@@ -34,8 +43,23 @@ class StructVar {
     const uint32_t offset = OffsetOf(member) + static_cast<uint32_t>(index < N ? index * sizeof(T) : sizeof(S));
     return Expr<T>::FromTrace(internal::StructField(param_, offset, kDTypeOf<T>));
   }
+  // A member that is a vector, and the struct itself if it is one.
+  template <Element T, int N>
+  VecExpr<T, N> Get(Vec<T, N> S::*member) const {
+    return VectorAt<T, N>(OffsetOf(member));
+  }
+  auto Get() const requires internal::IsHostVec<S>::value {
+    return [this]<Element T, int N>(const Vec<T, N>*) { return VectorAt<T, N>(0); }(static_cast<const S*>(nullptr));
+  }
 
  private:
+  template <Element T, int N>
+  VecExpr<T, N> VectorAt(uint32_t offset) const {
+    return VecExpr<T, N>::Make([&](int i) {
+      const uint32_t at = offset + static_cast<uint32_t>(i * sizeof(T));
+      return Expr<T>::FromTrace(internal::StructField(param_, at, kDTypeOf<T>));
+    });
+  }
   template <class M>
   static uint32_t OffsetOf(M S::*member) {
     alignas(S) static constinit char storage[sizeof(S)] = {};
