@@ -456,6 +456,8 @@ void MemoryLowering::StoreGroup(const Inst& inst) {
 // LLVM's back end writes atomics that are relaxed among the device's threads, whatever is asked, and makes loops around
 // a compare-and-swap, which it orders and scopes as asked, of what a target has no instruction for: 8- and 16-bit
 // types, minima of floats, sums of bfloat16 below sm_90. So instructions of other orders and scopes are inline PTX.
+// 8-bit elements have not even that: ByteAtomic makes the loop itself, where it is not one bitwise operation on the
+// word.
 Value* MemoryLowering::Atomic(const Inst& inst) {
   const Access access = Access::Unpack(inst.imm2);
   const DType dtype = kernel_.ArrayOf(static_cast<ArrayId>(inst.imm)).dtype;
@@ -463,6 +465,12 @@ Value* MemoryLowering::Atomic(const Inst& inst) {
   const llvm::Align align(SizeOf(dtype));
   Value* address = ElementAddress(inst);
   Value* value = ToMemory(values_[operands.back()], dtype);
+  const bool bitwise = access.op == AtomicOp::kAnd || access.op == AtomicOp::kOr || access.op == AtomicOp::kXor;
+  if (SizeOf(dtype) == 1 && !bitwise) {
+    Value* expected = nullptr;
+    if (access.op == AtomicOp::kCompareExchange) expected = ToMemory(values_[operands[operands.size() - 2]], dtype);
+    return FromMemory(ByteAtomic(access, dtype, address, expected, value), dtype);
+  }
   if (access.op == AtomicOp::kCompareExchange) {
     llvm::Type* type = value->getType();
     llvm::Type* word = WordType(type);
@@ -479,6 +487,62 @@ Value* MemoryLowering::Atomic(const Inst& inst) {
   return FromMemory(b_.CreateAtomicRMW(RmwOf(access.op, dtype), address, value, align, OrderingOf(access.order),
                                        ScopeId(access.scope)),
                     dtype);
+}
+
+// A loop around a compare-and-swap of the aligned word that holds the byte. The first load is an atomic one, too: other
+// threads write the word at the same time, and accesses that are atomic may go past the end of an array to the end of
+// its last word (driver/cpu/memory_check.h).
+Value* MemoryLowering::ByteAtomic(const Access& access, DType dtype, Value* address, Value* expected, Value* value) {
+  llvm::Type* const index = module_.getDataLayout().getIndexType(address->getType());
+  Value* word = b_.CreateIntrinsic(llvm::Intrinsic::ptrmask, {address->getType(), index},
+                                   {address, llvm::ConstantInt::getSigned(index, -4)});
+  Value* byte = b_.CreateAnd(b_.CreateTrunc(b_.CreatePtrToInt(address, index), b_.getInt32Ty()), 3);
+  Value* shift = b_.CreateShl(byte, 3);
+  Value* others = b_.CreateNot(b_.CreateShl(b_.getInt32(0xff), shift));
+  const llvm::SyncScope::ID scope = ScopeId(access.scope);
+  const llvm::AtomicOrdering order = OrderingOf(access.order);
+  llvm::LoadInst* first = b_.CreateAlignedLoad(b_.getInt32Ty(), word, llvm::Align(4));
+  first->setAtomic(llvm::AtomicOrdering::Monotonic, scope);
+
+  llvm::BasicBlock* const before = b_.GetInsertBlock();
+  llvm::Function* const function = before->getParent();
+  auto* const loop = llvm::BasicBlock::Create(context_, "byte_atomic", function);
+  auto* const swap = llvm::BasicBlock::Create(context_, "byte_swap", function);
+  auto* const end = llvm::BasicBlock::Create(context_, "byte_end", function);
+  b_.CreateBr(loop);
+
+  b_.SetInsertPoint(loop);
+  llvm::PHINode* seen = b_.CreatePHI(b_.getInt32Ty(), 2);
+  seen->addIncoming(first, before);
+  Value* old = b_.CreateTrunc(b_.CreateLShr(seen, shift), b_.getInt8Ty());
+  const auto changed = [&]() -> Value* {
+    const bool has_sign = IsSignedInteger(dtype);
+    switch (access.op) {
+      case AtomicOp::kAdd:
+        return b_.CreateAdd(old, value);
+      case AtomicOp::kMin:
+        return b_.CreateBinaryIntrinsic(has_sign ? llvm::Intrinsic::smin : llvm::Intrinsic::umin, old, value);
+      case AtomicOp::kMax:
+        return b_.CreateBinaryIntrinsic(has_sign ? llvm::Intrinsic::smax : llvm::Intrinsic::umax, old, value);
+      default:
+        return value;
+    }
+  };
+  if (expected == nullptr) {
+    b_.CreateBr(swap);
+  } else {
+    b_.CreateCondBr(b_.CreateICmpEQ(old, expected), swap, end);
+  }
+
+  b_.SetInsertPoint(swap);
+  Value* bits = b_.CreateShl(b_.CreateZExt(changed(), b_.getInt32Ty()), shift);
+  Value* pair = b_.CreateAtomicCmpXchg(word, seen, b_.CreateOr(b_.CreateAnd(seen, others), bits), llvm::Align(4), order,
+                                       llvm::AtomicCmpXchgInst::getStrongestFailureOrdering(order), scope);
+  seen->addIncoming(b_.CreateExtractValue(pair, 0), swap);
+  b_.CreateCondBr(b_.CreateExtractValue(pair, 1), end, loop);
+
+  b_.SetInsertPoint(end);
+  return old;
 }
 
 Value* MemoryLowering::AtomicInstruction(const Access& access, const std::string& type, Value* address, Value* value) {

@@ -73,6 +73,8 @@ class MemoryLowering {
   void StoreAt(llvm::Value* address, llvm::Value* value, unsigned align, const ir::Access& access);
   llvm::Value* AtomicInstruction(const ir::Access& access, const std::string& type, llvm::Value* address,
                                  llvm::Value* value);
+  llvm::Value* ByteAtomic(const ir::Access& access, DType dtype, llvm::Value* address, llvm::Value* expected,
+                          llvm::Value* value);
   llvm::Type* WordType(llvm::Type* type);
   llvm::VectorType* GroupType(DType dtype, int lanes);
   llvm::SyncScope::ID ScopeId(MemoryScope scope);

@@ -41,11 +41,16 @@ Checker& ThisThread() {
 
 // --- What may be touched
 
+constexpr bool IsRead(AccessKind kind) { return kind == AccessKind::kRead || kind == AccessKind::kAtomicRead; }
+
 struct Range {
   uint64_t begin = 0;
   uint64_t bytes = 0;
   bool Holds(uint64_t address, uint64_t size) const {
     return address - begin < bytes && size <= bytes - (address - begin);
+  }
+  bool Holds(uint64_t address, const AccessSite& site) const {
+    return Holds(address, MayReachEndOfWord(site.kind, site.bytes) && address % site.bytes == 0 ? 1 : site.bytes);
   }
 };
 
@@ -74,14 +79,14 @@ std::optional<Found> FindIn(const Arena::Ranges& ranges, const Checker& self, ui
                             const AccessSite& site) {
   const Arena::Range* const below = ranges.Below(address);
   if (below == nullptr) return std::nullopt;
-  if (below->constant ? site.kind != AccessKind::kRead : site.space == Space::kConst) return std::nullopt;
+  if (below->constant ? !IsRead(site.kind) : site.space == Space::kConst) return std::nullopt;
   Range range{below->begin, below->bytes};
   if (below->kind == Arena::Kind::kHeap && self.launch->heap != nullptr && range.Holds(address, 1)) {
     const std::optional<DeviceHeap::Block> block = self.launch->heap->Nearest(address);
     if (!block) return std::nullopt;
     range = {block->address, block->bytes};
   }
-  if (!range.Holds(address, site.bytes)) return std::nullopt;
+  if (!range.Holds(address, site)) return std::nullopt;
   return Found{range, below->constant};
 }
 
@@ -108,7 +113,7 @@ bool IsThere(Checker& self, uint64_t address, const AccessSite& site) {
   if (site.variable != nullptr) return site.in_bounds;
   switch (site.space) {
     case Space::kShared:
-      return Range{0, self.shared_bytes}.Holds(address, site.bytes);
+      return Range{0, self.shared_bytes}.Holds(address, site);
     case Space::kLocal:
       return IsLocal(self, address, site.bytes);
     case Space::kParam:
@@ -116,7 +121,7 @@ bool IsThere(Checker& self, uint64_t address, const AccessSite& site) {
     case Space::kConst:
       return IsInArena(self, address, site);
     case Space::kGeneric:
-      if (IsLocal(self, address, site.bytes) || SharedOf(self).Holds(address, site.bytes) ||
+      if (IsLocal(self, address, site.bytes) || SharedOf(self).Holds(address, site) ||
           ParamsOf(self).Holds(address, site.bytes)) {
         return true;
       }
@@ -271,7 +276,7 @@ constexpr const char* SpaceName(Space space) {
 }
 
 constexpr const char* KindName(AccessKind kind) {
-  return kind == AccessKind::kRead ? "read" : kind == AccessKind::kWrite ? "write" : "atomic";
+  return IsRead(kind) ? "read" : kind == AccessKind::kWrite ? "write" : "atomic";
 }
 
 void Tell(const Checker& self, const std::string& what, const AccessSite& site, const FailedThread& who) {

@@ -20,7 +20,14 @@
 
 namespace slipway::cpu {
 
-enum class AccessKind : uint8_t { kRead, kWrite, kAtomic };
+enum class AccessKind : uint8_t { kRead, kWrite, kAtomic, kAtomicRead };
+
+// Whether an access may go past the end of an allocation, to the end of the aligned word in which that lies. Those that
+// are atomic may: PTX has no atomic operation on bytes, so one is done on the word around it, and every device places
+// allocations at multiples of more than a word.
+constexpr bool MayReachEndOfWord(AccessKind kind, uint64_t bytes) {
+  return bytes == 4 && (kind == AccessKind::kAtomic || kind == AccessKind::kAtomicRead);
+}
 
 // --- Constants of checked code; laid out by translate/access_checks.cc.
 

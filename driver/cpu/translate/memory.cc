@@ -84,7 +84,9 @@ void Ld(Emitter& e) {
   const Access access = TakeAccess(e, true);
   if (!WantOperands(e, access)) return;
   Value* address = e.Address(e.operand(1), access.space);
-  EmitAccessCheck(e, e.operand(1), access.space, AccessKind::kRead, Bytes(access), address);
+  const bool is_atomic = access.ordering != llvm::AtomicOrdering::NotAtomic;
+  EmitAccessCheck(e, e.operand(1), access.space, is_atomic ? AccessKind::kAtomicRead : AccessKind::kRead, Bytes(access),
+                  address);
   std::vector<Value*> values;
   for (int i = 0; i < access.count; ++i) {
     llvm::LoadInst* load = e.b.CreateLoad(e.TypeOf(access.type), ElementPointer(e, address, access, i));
