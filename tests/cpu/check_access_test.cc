@@ -330,5 +330,23 @@ DONE: ret;
   EXPECT_THAT(Told(CUDA_ERROR_ILLEGAL_ADDRESS, Load(text), {}, 1U, uint64_t{out}), HasSubstr("invalid read of size 4"));
 }
 
+// PTX has no atomic operation on bytes: one is done on the word around it, which may end past an allocation.
+TEST_F(CheckAccess, AtomicsMayReachTheEndOfTheLastWord) {
+  const auto kernel = [](const char* access) {
+    return absl::StrCat(".visible .entry k(.param .u64 p) {", kRegisters, "ld.param.u64 %a, [p];", access, " ret; }");
+  };
+  const CUdeviceptr bytes = Allocate(6);
+  for (const char* access : {"atom.global.cas.b32 %r0, [%a+4], 0, 1;", "atom.global.or.b32 %r0, [%a+4], 1;",
+                             "ld.relaxed.gpu.global.u32 %r0, [%a+4];"}) {
+    EXPECT_CUDA(Run(Load(kernel(access)), {}, bytes)) << access;
+  }
+  const std::string plain = Told(CUDA_ERROR_ILLEGAL_ADDRESS, Load(kernel("ld.global.u32 %r0, [%a+4];")), {}, bytes);
+  EXPECT_THAT(plain, HasSubstr("invalid global read of size 4"));
+  const CUdeviceptr again = Allocate(6);
+  const std::string past =
+      Told(CUDA_ERROR_ILLEGAL_ADDRESS, Load(kernel("atom.global.or.b32 %r0, [%a+8], 1;")), {}, again);
+  EXPECT_THAT(past, HasSubstr("invalid global atomic of size 4"));
+}
+
 }  // namespace
 }  // namespace slipway::cpu
