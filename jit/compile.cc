@@ -140,6 +140,12 @@ absl::StatusOr<CompiledKernel> CompileUnseen(const ir::Kernel& kernel, const Tar
                                             "; this is a bug in Slipway, please report it with the kernel's IR:\n",
                                             inspection->ir));
   }
+  return WithCode(kernel, std::move(inspection));
+}
+
+}  // namespace
+
+CompiledKernel WithCode(const ir::Kernel& kernel, std::shared_ptr<const Inspection> inspection) {
   CompiledKernel compiled = {.name = kernel.name, .signature = kernel.params, .inspection = std::move(inspection)};
   compiled.syncs_grid = std::any_of(kernel.insts.begin(), kernel.insts.end(),
                                     [](const ir::Inst& inst) { return inst.op == ir::Op::kGridSync; });
@@ -147,8 +153,6 @@ absl::StatusOr<CompiledKernel> CompileUnseen(const ir::Kernel& kernel, const Tar
   compiled.captured = kernel.captured;
   return compiled;
 }
-
-}  // namespace
 
 absl::StatusOr<CompiledKernel> Compile(const ir::Kernel& kernel, const Target& target, const CompileOptions& options) {
   StartProfilersFromEnvironment();

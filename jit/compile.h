@@ -2,6 +2,8 @@
 #ifndef SLIPWAY_JIT_COMPILE_H_
 #define SLIPWAY_JIT_COMPILE_H_
 
+#include <memory>
+
 #include "absl/status/statusor.h"
 #include "jit/ir.h"
 #include "slipway/compile_options.h"
@@ -22,6 +24,10 @@ namespace slipway {
 // decide for whoever runs it. Arrays may overlap: nothing is read through the read-only cache.
 absl::StatusOr<CompiledKernel> Compile(const ir::Kernel& kernel, const Target& target,
                                        const CompileOptions& options = {});
+
+// A kernel with code that was made of it, now or before: signature, captured numbers and demands on launches come from
+// the kernel.
+CompiledKernel WithCode(const ir::Kernel& kernel, std::shared_ptr<const Inspection> inspection);
 
 }  // namespace slipway
 

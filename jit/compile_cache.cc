@@ -82,10 +82,7 @@ std::optional<CompiledKernel> LoadCompiled(const ir::Kernel& kernel, const std::
   }
   const std::chrono::duration<double, std::micro> time = std::chrono::steady_clock::now() - begin;
   inspection->times = {{"read from disk", time.count()}};
-  CompiledKernel compiled = {.name = kernel.name, .signature = kernel.params, .inspection = std::move(inspection)};
-  if (!kernel.captured.empty()) compiled.signature.pop_back();
-  compiled.captured = kernel.captured;
-  return compiled;
+  return WithCode(kernel, std::move(inspection));
 }
 
 absl::StatusOr<CompiledKernel> LoadOrCompile(const ir::Kernel& kernel, const Key& key, const Target& target,
