@@ -156,8 +156,8 @@ TEST_F(LaunchConfigTest, KernelsThatSyncTheGridWantCooperativeLaunches) {
     ExpectRefused(kernel.Bind(config, {}).status(), message);
     config.cooperative = true;
     EXPECT_TRUE(kernel(stream_, config).ok());
+    TakeRecordedLaunches();
   }
-  TakeRecordedLaunches();
 }
 
 TEST_F(LaunchConfigTest, FieldCase17) {  // 131,071 rows of 8.
