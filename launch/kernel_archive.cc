@@ -45,6 +45,7 @@ void Visit(Bytes& bytes, A& archive) {
     bytes.Number(entry.text);
     bytes.Number(kernel.grid_stride);
     bytes.Number(kernel.along_x);
+    bytes.Number(kernel.syncs_grid);
     bytes.Text(kernel.captured);
     bytes.List(kernel.signature, [&](auto& param) {
       bytes.Text(param.name);
