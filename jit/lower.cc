@@ -58,8 +58,10 @@ class KernelLowering {
     return_block_->insertInto(function_);
     b_.SetInsertPoint(return_block_);
     b_.CreateRetVoid();
-    return Lowered{
-        .math_symbols = ops_.math_symbols(), .has_loops = has_loops_ || threads_.has_loops(), .unrolls = unrolls_};
+    return Lowered{.math_symbols = ops_.math_symbols(),
+                   .has_loops = has_loops_ || threads_.has_loops(),
+                   .unrolls = unrolls_,
+                   .has_neighbours = memory_.has_neighbours()};
   }
 
  private:
@@ -315,6 +317,34 @@ class KernelLowering {
     return bound <= limit ? bound : 0;
   }
 
+  // Whether a signed value is known not to be negative: enough for the index of a thread.
+  bool IsNonNegative(ValueId id) const {
+    const Inst& inst = kernel_.insts[id];
+    const absl::Span<const ValueId> operands = kernel_.OperandsOf(inst);
+    switch (inst.op) {
+      case Op::kConst:
+        return IsSignedInteger(inst.type) && llvm::SignExtend64(inst.imm, 8 * SizeOf(inst.type)) >= 0;
+      case Op::kCast: {
+        const DType from = kernel_.insts[operands[0]].type;
+        return static_cast<ir::CastKind>(inst.imm) == ir::CastKind::kValue && IsUnsignedInteger(from) &&
+               SizeOf(from) < SizeOf(inst.type);
+      }
+      case Op::kAdd:
+        // A thread's place in its block beside that of its block: no sum of two 32-bit numbers wraps in 64 bits.
+        return inst.type == DType::kInt64 && IsPlace(operands[0]) && IsPlace(operands[1]);
+      default:
+        return false;
+    }
+  }
+  // The product of at most two 31-bit numbers, or one: what indices of threads and blocks are made of.
+  bool IsPlace(ValueId id) const {
+    const Inst& inst = kernel_.insts[id];
+    const absl::Span<const ValueId> operands = kernel_.OperandsOf(inst);
+    if (inst.op == Op::kCast) return kernel_.insts[operands[0]].op == Op::kSpecial && IsNonNegative(id);
+    return inst.op == Op::kMul && IsNonNegative(operands[0]) && IsNonNegative(operands[1]) &&
+           PositiveBound(operands[1]) != 0;
+  }
+
   // begin, end and step as written; the loop is made with its test at the end, so that nothing has to rotate it:
   //   if (begin before end) { i = begin; do body; while (what is left > step, i += step); }
   // Comparing what is left as an unsigned number neither overflows nor wraps.
@@ -338,6 +368,11 @@ class KernelLowering {
       runs = b_.CreateOr(b_.CreateAnd(up, runs), b_.CreateAnd(down, b_.CreateICmpSGT(begin, end)));
       stride = b_.CreateSelect(up, step, b_.CreateNeg(step));
     }
+    // Where neither can wrap around, the last turn is told by what the variable is before it is increased: nothing else
+    // changes from turn to turn.
+    const bool counts_up =
+        upwards && is_signed && stride == step && PositiveBound(operands[2]) != 0 && IsNonNegative(operands[0]);
+    Value* last = counts_up ? b_.CreateNSWSub(end, step) : nullptr;
     BasicBlock* body = NewBlock("for");
     BasicBlock* exit = NewBlock("endfor");
     BasicBlock* before = b_.GetInsertBlock();
@@ -358,6 +393,9 @@ class KernelLowering {
     if (constant != nullptr && constant->isOne()) {
       next = b_.CreateAdd(i, step, "", /*HasNUW=*/!is_signed, /*HasNSW=*/is_signed);  // i < end, so this holds.
       more = b_.CreateICmp(less, next, end);
+    } else if (last != nullptr) {
+      next = b_.CreateNSWAdd(i, step);
+      more = b_.CreateICmpSLT(i, last);
     } else {
       next = b_.CreateAdd(i, step);
       Value* left = b_.CreateSelect(up, b_.CreateSub(end, i), b_.CreateSub(i, end));
