@@ -402,9 +402,25 @@ class KernelLowering {
       more = b_.CreateICmpUGT(left, stride);
     }
     i->addIncoming(next, b_.GetInsertBlock());
-    SetUnroll(b_.CreateCondBr(more, body, exit), inst.imm2);
+    SetUnroll(b_.CreateCondBr(more, body, exit), inst.imm2 != 0 ? inst.imm2 : OwnUnroll(inst, operands));
     Enter(exit);
     return absl::OkStatus();
+  }
+
+  // How often a loop is unrolled whose author leaves it to us. ptxas does well by itself but for loops that count by
+  // one up to a bound of the launch, which it makes longer than need be.
+  uint32_t OwnUnroll(const Inst& loop, absl::Span<const ValueId> operands) const {
+    constexpr uint32_t kTurns = 4;
+    constexpr size_t kSmallBody = 24;
+    const auto is_constant = [&](int i) { return kernel_.insts[operands[i]].op == Op::kConst; };
+    const std::vector<ValueId>& body = kernel_.blocks[loop.blocks[0]];
+    if (!is_constant(2) || kernel_.insts[operands[2]].imm != 1 || is_constant(1) || body.size() > kSmallBody) return 0;
+    const bool simple = std::all_of(body.begin(), body.end(), [&](ValueId id) {
+      const Op op = kernel_.insts[id].op;
+      return ir::IsOperator(op) || op == Op::kConst || op == Op::kCast || op == Op::kReadVar || op == Op::kWriteVar ||
+             op == Op::kLoad || op == Op::kStore || op == Op::kShape;
+    });
+    return simple ? kTurns : 0;
   }
 
   absl::Status LowerWhile(const Inst& inst) {

@@ -126,6 +126,17 @@ class Addresses {
   llvm::DenseMap<std::pair<Value*, int64_t>, Value*> products_;
 };
 
+// An address that is another one and a constant is made where it is used: instructions that access memory have room for
+// the constant, and outside of a loop it would take registers.
+void SinkConstantOffset(llvm::Instruction& user) {
+  Value* pointer = const_cast<Value*>(llvm::getLoadStorePointerOperand(&user));
+  auto* address = llvm::dyn_cast_or_null<llvm::GetElementPtrInst>(pointer);
+  if (address == nullptr || address->getParent() == user.getParent() || !address->hasAllConstantIndices()) return;
+  llvm::Instruction* here = address->clone();
+  here->insertBefore(user.getIterator());
+  user.replaceUsesOfWith(address, here);
+}
+
 // A number that fits 32 bits, in those.
 Value* AsWord(llvm::IRBuilder<>& b, Value* value) {
   Value* word;
@@ -155,6 +166,7 @@ llvm::PreservedAnalyses PeepholePass::run(llvm::Function& function, llvm::Functi
   for (llvm::BasicBlock& block : function) {
     Addresses addresses;
     for (llvm::Instruction& instruction : llvm::make_early_inc_range(block)) {
+      SinkConstantOffset(instruction);
       Value* better = nullptr;
       if (auto* address = llvm::dyn_cast<llvm::GetElementPtrInst>(&instruction)) better = addresses.Better(*address);
       if (instruction.getOpcode() == llvm::Instruction::LShr) better = UpperHalf(instruction);

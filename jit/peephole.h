@@ -12,6 +12,7 @@ namespace slipway {
 //                                        multiplies an index by its stride adds another for free
 //   addresses of elements that lie a constant number of strides apart: one is found from another by adding strides, not
 //                                        by multiplying anew
+//   constants in addresses               are added where memory is accessed
 //   the upper half of a 64-bit product   becomes mulhi, where both factors fit 32 bits: InstCombine makes such factors
 //   of
 //                                        64-bit numbers a mask, in which the back end sees no 32-bit factor any more
