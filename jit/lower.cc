@@ -1,12 +1,14 @@
 #include "jit/lower.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "driver/as_absl.h"
 #include "driver/check.h"
 #include "driver/status_macros.h"
+#include "jit/lower_lines.h"
 #include "jit/lower_memory.h"
 #include "jit/lower_ops.h"
 #include "jit/lower_threads.h"
@@ -58,6 +60,7 @@ class KernelLowering {
     return_block_->insertInto(function_);
     b_.SetInsertPoint(return_block_);
     b_.CreateRetVoid();
+    if (lines_.has_value()) lines_->Finish();
     return Lowered{.math_symbols = ops_.math_symbols(),
                    .has_loops = has_loops_ || threads_.has_loops(),
                    .unrolls = unrolls_,
@@ -68,6 +71,7 @@ class KernelLowering {
   void MakeFunction() {
     function_ = memory_.MakeFunction();
     SetFloatMode(*function_, options_.fast_math);
+    if (options_.line_info) lines_.emplace(kernel_, module_, *function_);
     LimitRegisters();
     // Parameters are read and variables live in the entry block, which dominates every use; the kernel's body follows.
     BasicBlock* entry = BasicBlock::Create(context_, "entry", function_);
@@ -105,6 +109,7 @@ class KernelLowering {
     const Inst& inst = kernel_.insts[id];
     const absl::Span<const ValueId> operands = kernel_.OperandsOf(inst);
     auto value = [&](int i) { return values_[operands[i]]; };
+    if (lines_.has_value()) b_.SetCurrentDebugLocation(lines_->At(inst.location));
     if (ir::IsOperator(inst.op)) return LowerOperator(id, inst, operands);
     switch (inst.op) {
       case Op::kConst:
@@ -452,6 +457,7 @@ class KernelLowering {
   llvm::IRBuilder<> entry_;  // Inserts before the end of the entry block.
   OperatorLowering ops_;
   std::vector<Value*> values_;  // By ValueId.
+  std::optional<LineLowering> lines_;
   MemoryLowering memory_;
   ThreadLowering threads_;
   llvm::Function* function_ = nullptr;

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <source_location>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -134,6 +135,9 @@ void ReturnFromFunction(Operands results);
 std::vector<TraceRef> EndFunction();
 void ReturnFromThis();  // From the function, if one is open, else from the kernel.
 void ExitThread();
+
+// What comes next in the present kernel is of that place in the program's source (CompileOptions::line_info).
+void LocateAt(const std::source_location& where);
 
 // What is known of a value, a variable, an array or any parameter while its kernel is traced; kVoid and an empty
 // ParamSpec after an error.
