@@ -105,11 +105,16 @@ class KernelLowering {
                                                  "' is not supported on ", AsAbsl(Name(dtype))));
   }
 
+  // What is made from now on is of where the instruction comes from.
+  void SetLine(const Inst& inst) {
+    if (lines_.has_value()) b_.SetCurrentDebugLocation(lines_->At(inst.location));
+  }
+
   absl::Status LowerInst(ValueId id) {
     const Inst& inst = kernel_.insts[id];
     const absl::Span<const ValueId> operands = kernel_.OperandsOf(inst);
     auto value = [&](int i) { return values_[operands[i]]; };
-    if (lines_.has_value()) b_.SetCurrentDebugLocation(lines_->At(inst.location));
+    SetLine(inst);
     if (ir::IsOperator(inst.op)) return LowerOperator(id, inst, operands);
     switch (inst.op) {
       case Op::kConst:
@@ -392,6 +397,7 @@ class KernelLowering {
     SLIPWAY_RETURN_IF_ERROR(LowerTurn(inst.blocks[0], exit, turn));
     b_.CreateBr(turn);
     Enter(turn);
+    SetLine(inst);
     auto* constant = llvm::dyn_cast<llvm::ConstantInt>(step);
     Value* next;
     Value* more;

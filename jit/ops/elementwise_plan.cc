@@ -124,13 +124,16 @@ void Plan::Settle() {
 
 PlanKey KeyOf(const Arguments& arguments) {
   PlanKey key;
+  Facts all = ~Facts{0};
   for (size_t i = 0; i < CountOf(arguments); ++i) {
     const Arg& arg = ArgAt(arguments, i);
-    key.push_back(arg.facts() & ~facts::kAlignMask);
+    key.push_back(arg.facts() & ~(facts::kAlignMask | facts::kVector));
     if (arg.is_scalar()) continue;
+    all &= arg.facts();
     const absl::Span<const uint64_t> words = StructWords(arg).subspan(1);
     key.insert(key.end(), words.begin(), words.end());
   }
+  key[0] |= all & facts::kVector;  // Wide accesses are made to all arrays or to none.
   return key;
 }
 

@@ -45,8 +45,8 @@ struct Plan {
   void Settle();
 };
 
-// What tells plans apart: of each argument the facts (of its alignment, whether wide accesses can be made), shape and
-// strides. The device is among
+// What tells plans apart: of each argument the facts but for its alignment, shape and strides, and whether all are
+// aligned for wide accesses. The device is among
 // the facts.
 using PlanKey = absl::InlinedVector<uint64_t, 128>;
 PlanKey KeyOf(const Arguments& arguments);
