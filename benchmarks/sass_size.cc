@@ -1,15 +1,17 @@
 // Machine code beside NVRTC's: instructions and registers that ptxas -O3 makes of each twin (benchmarks/twins.h), for
 // several architectures. Registers are counted as the hardware gives them out, in eights.
 //
-//   sass_size [--json | --markdown] [--arch sm_75,sm_90,sm_120] [--kernel NAME] [--ptx]
+//   sass_size [--json | --markdown] [--arch sm_75,sm_90,sm_120] [--kernel NAME] [--ptx] [--check]
 //
-// Exit status 1 if one of ours is longer, or takes more registers, than NVRTC's by more than 2%, if more than three are
-// longer at all, or if specialised kernels are not at most 0.85 times as long as NVRTC's generic ones in the geometric
-// mean. Needs ptxas, and NVRTC for the comparison; says so and ends well otherwise. With --ptx prints both PTX texts.
+// With --check, exit status 1 if one of ours is longer than NVRTC's by more than 2% or takes more registers, if more
+// than three are longer at all, or if specialised kernels are not at most 0.85 times as long as NVRTC's generic ones in
+// the geometric mean. Needs ptxas, and NVRTC for the comparison; says so and ends well otherwise. With --ptx prints
+// both PTX texts.
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -95,15 +97,17 @@ void PrintMarkdown(const std::vector<Row>& rows, const std::vector<Target>& targ
 // Whether the rule of the head of this file holds.
 bool Judge(const std::vector<Row>& rows) {
   constexpr double kSlack = 0.02, kSpecialized = 0.85;
-  constexpr int kSlackRows = 3;
-  int longer = 0, compared = 0;
+  constexpr size_t kSlackKernels = 3;
+  std::set<std::string> longer;
+  int compared = 0;
   bool good = true;
-  double logs = 0;
+  double logs = 0, generic_logs = 0;
   for (const Row& row : rows) {
     if (!row.nvrtc.has_value()) continue;
     ++compared;
+    generic_logs += std::log(double(row.generic.instructions) / row.nvrtc->instructions);
     logs += std::log(double(row.specialized.instructions) / row.nvrtc->instructions);
-    longer += row.Longer(0);
+    if (row.Longer(0)) longer.insert(row.kernel);
     if (row.Longer(kSlack) || row.MoreRegisters()) {
       std::fprintf(stderr, "sass_size: %s for sm_%d: %d instructions and %d registers, NVRTC's %d and %d\n",
                    row.kernel.c_str(), row.sm, row.generic.instructions, row.generic.registers, row.nvrtc->instructions,
@@ -113,12 +117,14 @@ bool Judge(const std::vector<Row>& rows) {
   }
   if (compared == 0) return true;
   const double mean = std::exp(logs / compared);
-  std::fprintf(stderr, "sass_size: %d of %d longer than NVRTC's; specialised / NVRTC's generic, geometric mean: %.3f\n",
-               longer, compared, mean);
-  return good && longer <= kSlackRows && mean <= kSpecialized;
+  std::fprintf(stderr,
+               "sass_size: %zu kernels longer than NVRTC's somewhere; geometric means of ours / NVRTC's: %.3f, and "
+               "specialised / NVRTC's generic: %.3f\n",
+               longer.size(), std::exp(generic_logs / compared), mean);
+  return good && longer.size() <= kSlackKernels && mean <= kSpecialized;
 }
 
-int Main(const std::string& format, const std::vector<Target>& targets, const std::string& only, bool ptx) {
+int Main(const std::string& format, const std::vector<Target>& targets, const std::string& only, bool ptx, bool check) {
   if (FindPtxas().empty()) {
     std::fprintf(stderr, "sass_size: ptxas was not found (CUDA toolkit); nothing measured\n");
     return 0;
@@ -149,7 +155,7 @@ int Main(const std::string& format, const std::vector<Target>& targets, const st
   } else {
     PrintText(rows);
   }
-  return Judge(rows) ? 0 : 1;
+  return Judge(rows) || !check ? 0 : 1;
 }
 
 }  // namespace
@@ -157,7 +163,7 @@ int Main(const std::string& format, const std::vector<Target>& targets, const st
 
 int main(int argc, char** argv) {
   std::string format, architectures = "sm_75,sm_90,sm_120", only;
-  bool ptx = false;
+  bool ptx = false, check = false;
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
     if (argument == "--json" || argument == "--markdown") {
@@ -166,12 +172,15 @@ int main(int argc, char** argv) {
       architectures = argv[++i];
     } else if (argument == "--kernel" && i + 1 < argc) {
       only = argv[++i];
+    } else if (argument == "--check") {
+      check = true;
     } else if (argument == "--ptx") {
       ptx = true;
     } else {
-      std::fprintf(stderr, "usage: sass_size [--json | --markdown] [--arch sm_75,sm_90] [--kernel NAME] [--ptx]\n");
+      std::fprintf(stderr,
+                   "usage: sass_size [--json | --markdown] [--arch sm_75,sm_90] [--kernel NAME] [--ptx] [--check]\n");
       return 2;
     }
   }
-  return slipway::Main(format, slipway::Require("--arch", slipway::ParseTargets(architectures)), only, ptx);
+  return slipway::Main(format, slipway::Require("--arch", slipway::ParseTargets(architectures)), only, ptx, check);
 }

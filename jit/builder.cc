@@ -323,6 +323,13 @@ ValueId Builder::Scalar(ParamId param) {
   return Emit(Op::kScalarParam, kernel_.params[param].dtype, {}, param);
 }
 
+uint32_t Builder::AddFile(absl::string_view name) {
+  std::vector<std::string>& files = kernel_.files;
+  const auto known = std::find(files.begin(), files.end(), name);
+  if (known == files.end()) return files.emplace_back(name), static_cast<uint32_t>(files.size() - 1);
+  return static_cast<uint32_t>(known - files.begin());
+}
+
 ValueId Builder::Field(ParamId param, uint32_t offset, DType dtype) {
   if (!CheckParam(param, ParamKind::kStruct, "field")) return kNone;
   const ParamSpec& spec = kernel_.params[param];

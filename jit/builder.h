@@ -168,6 +168,8 @@ class Builder {
 
   // Applies to the instructions made from now on.
   void SetLocation(Location location) { location_ = location; }
+  // The number of a source file, for locations; the same for the same name.
+  uint32_t AddFile(absl::string_view name);
 
   // How many ifs, loops and scopes are open here.
   int depth() const { return static_cast<int>(open_.size()) - 1; }

@@ -12,15 +12,14 @@
 #include "driver/profilers.h"
 #include "driver/status_macros.h"
 #include "jit/compile_observer.h"
+#include "jit/emit_ptx.h"
 #include "jit/lower.h"
 #include "jit/math_library.h"
 #include "jit/passes.h"
 #include "jit/target.h"
-#include "llvm/ADT/SmallString.h"
 #include "llvm/IR/DiagnosticInfo.h"
 #include "llvm/IR/DiagnosticPrinter.h"
 #include "llvm/IR/LLVMContext.h"
-#include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
@@ -80,20 +79,6 @@ absl::Status CheckName(const ir::Kernel& kernel) {
       absl::StrCat("kernel name '", kernel.name, "' is reserved: names must not start with __nv or _Z"));
 }
 
-absl::Status EmitPtx(llvm::Module& module, llvm::TargetMachine& machine, std::string* ptx) {
-  llvm::SmallString<0> text;
-  text.reserve(8192);
-  llvm::raw_svector_ostream stream(text);
-  llvm::legacy::PassManager passes;
-  if (machine.addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::AssemblyFile,
-                                  /*DisableVerify=*/true)) {
-    return absl::InternalError("LLVM's NVPTX back end cannot write PTX text");
-  }
-  passes.run(module);
-  ptx->assign(text.begin(), text.end());
-  return absl::OkStatus();
-}
-
 absl::StatusOr<CompiledKernel> CompileUnseen(const ir::Kernel& kernel, const Target& target,
                                              const CompileOptions& given) {
   SLIPWAY_RETURN_IF_ERROR(CheckTarget(target));
@@ -124,8 +109,10 @@ absl::StatusOr<CompiledKernel> CompileUnseen(const ir::Kernel& kernel, const Tar
     inspection->math_library = Name(options.math);
     stopwatch.Lap("link math");
   }
-  const KernelShape shape = {
-      .has_loops = lowered.has_loops, .unrolls = lowered.unrolls, .has_calls = !lowered.math_symbols.empty()};
+  const KernelShape shape = {.has_loops = lowered.has_loops,
+                             .unrolls = lowered.unrolls,
+                             .has_calls = !lowered.math_symbols.empty(),
+                             .has_neighbours = lowered.has_neighbours};
   Optimize(module, *machine, shape, options);
   stopwatch.Lap("optimize");
   if (options.keep_llvm) {

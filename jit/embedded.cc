@@ -356,6 +356,12 @@ std::vector<ir::ValueId> Resolved(TraceScope::State* trace, const Indices& indic
   return values;
 }
 
+void LocateAt(const std::source_location& where) {
+  if (current == nullptr) return;
+  ir::Builder& builder = current->builder;
+  builder.SetLocation({where.line(), where.column(), builder.AddFile(where.file_name())});
+}
+
 TraceRef ValueOf(const Operand& operand) {
   TraceScope::State* trace = TraceOf({operand});
   return trace == nullptr ? TraceRef{} : trace->Ref(trace->Value(operand));

@@ -178,7 +178,6 @@ Term SubRounded(const Args& x) {
   return Apply(add, x[0], Apply(Op::kNeg, x[1]));
 }
 
-Term Ffs(const Args& x) { return Select(x[0] == 0, Number(x.b, int64_t{0}), Apply(Op::kCtz, x[0]) + 1); }
 Term MulWide(const Args& x) {
   const DType wide = TwiceAsWide(x.type);
   return Cast(wide, x[0]) * Cast(wide, x[1]);
@@ -249,7 +248,6 @@ constexpr Expansion kExpansions[] = {
     {Op::kSubRz, SubRounded<Op::kAddRz>},
     {Op::kSubRu, SubRounded<Op::kAddRu>},
     {Op::kSubRd, SubRounded<Op::kAddRd>},
-    {Op::kFfs, Ffs},
     {Op::kMulWide, MulWide},
     {Op::kHadd, Hadd},
     {Op::kRhadd, Rhadd},

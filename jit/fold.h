@@ -38,7 +38,7 @@ uint64_t WidthMask(DType dtype);  // All ones over the dtype's width; 1 for bool
   X(Trunc) X(Round) X(Rint) X(Fmod) X(Copysign) X(Isnan) X(Isinf) X(Isfinite) X(Select) X(Remainder)             \
   X(Saturate) X(AddRn) X(AddRz) X(AddRu) X(AddRd) X(MulRn) X(MulRz) X(MulRu) X(MulRd) X(DivRn) X(DivRz)          \
   X(DivRu) X(DivRd) X(FmaRn) X(FmaRz) X(FmaRu) X(FmaRd) X(SqrtRn) X(SqrtRz) X(SqrtRu) X(SqrtRd) X(RcpRn)         \
-  X(RcpRz) X(RcpRu) X(RcpRd) X(Popc) X(Clz) X(Ctz) X(Brev) X(Mulhi) X(Sad) X(AddSat) X(SubSat) X(Rotl) X(Rotr)   \
+  X(RcpRz) X(RcpRu) X(RcpRd) X(Popc) X(Clz) X(Ctz) X(Ffs) X(Brev) X(Mulhi) X(Sad) X(AddSat) X(SubSat) X(Rotl) X(Rotr)   \
   X(FunnelShiftLeft) X(FunnelShiftRight) X(FunnelShiftLeftClamp) X(FunnelShiftRightClamp) X(BytePermute)         \
   X(BitFieldExtract) X(BitFieldInsert) X(Dp4a) X(Dp2aLo) X(Dp2aHi)
 // clang-format on

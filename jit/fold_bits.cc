@@ -85,6 +85,10 @@ bool FoldCtz(DType type, const uint64_t* x, uint64_t* result) {
   *result = static_cast<uint64_t>(std::min(std::countr_zero(x[0]), Width(type)));
   return true;
 }
+bool FoldFfs(DType, const uint64_t* x, uint64_t* result) {
+  *result = x[0] == 0 ? 0 : static_cast<uint64_t>(std::countr_zero(x[0]) + 1);
+  return true;
+}
 bool FoldBrev(DType type, const uint64_t* x, uint64_t* result) {
   *result = 0;
   for (int i = 0; i < Width(type); ++i) *result |= (x[0] >> i & 1) << (Width(type) - 1 - i);

@@ -41,6 +41,7 @@ constexpr bool IsBuffer(ArrayId array) { return (array & kBufferBit) != 0; }
 struct Location {
   uint32_t line = 0;
   uint32_t column = 0;
+  uint32_t file = 0;  // Index in Kernel::files.
 };
 
 struct Inst {
@@ -84,6 +85,7 @@ struct Kernel {
   LaunchBounds bounds;
   std::vector<Variable> vars;
   std::vector<Buffer> buffers;
+  std::vector<std::string> files;    // Names of the sources that locations speak of.
   std::vector<std::string> strings;  // Formats and messages; without NULs.
   std::vector<Inst> insts;           // In order of creation, which is textual order.
   std::vector<ValueId> operands;
@@ -117,7 +119,8 @@ absl::Status Verify(const Kernel& kernel);
 
 // A 128-bit hash of everything that shapes the code: name, bounds, parameters and buffers (names included), strings,
 // variables' types, instructions.
-// Locations, variables' names and the values of captured numbers do not count. The same in every process and on every machine.
+// Locations, files, variables' names and the values of captured numbers do not count. The same in every process and on
+// every machine.
 using StructuralHash = std::array<uint64_t, 2>;
 StructuralHash Hash(const Kernel& kernel);
 // What is hashed: equal exactly for kernels that shape the same code.

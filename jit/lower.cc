@@ -1,12 +1,14 @@
 #include "jit/lower.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "driver/as_absl.h"
 #include "driver/check.h"
 #include "driver/status_macros.h"
+#include "jit/lower_lines.h"
 #include "jit/lower_memory.h"
 #include "jit/lower_ops.h"
 #include "jit/lower_threads.h"
@@ -58,14 +60,18 @@ class KernelLowering {
     return_block_->insertInto(function_);
     b_.SetInsertPoint(return_block_);
     b_.CreateRetVoid();
-    return Lowered{
-        .math_symbols = ops_.math_symbols(), .has_loops = has_loops_ || threads_.has_loops(), .unrolls = unrolls_};
+    if (lines_.has_value()) lines_->Finish();
+    return Lowered{.math_symbols = ops_.math_symbols(),
+                   .has_loops = has_loops_ || threads_.has_loops(),
+                   .unrolls = unrolls_,
+                   .has_neighbours = memory_.has_neighbours()};
   }
 
  private:
   void MakeFunction() {
     function_ = memory_.MakeFunction();
     SetFloatMode(*function_, options_.fast_math);
+    if (options_.line_info) lines_.emplace(kernel_, module_, *function_);
     LimitRegisters();
     // Parameters are read and variables live in the entry block, which dominates every use; the kernel's body follows.
     BasicBlock* entry = BasicBlock::Create(context_, "entry", function_);
@@ -99,10 +105,16 @@ class KernelLowering {
                                                  "' is not supported on ", AsAbsl(Name(dtype))));
   }
 
+  // What is made from now on is of where the instruction comes from.
+  void SetLine(const Inst& inst) {
+    if (lines_.has_value()) b_.SetCurrentDebugLocation(lines_->At(inst.location));
+  }
+
   absl::Status LowerInst(ValueId id) {
     const Inst& inst = kernel_.insts[id];
     const absl::Span<const ValueId> operands = kernel_.OperandsOf(inst);
     auto value = [&](int i) { return values_[operands[i]]; };
+    SetLine(inst);
     if (ir::IsOperator(inst.op)) return LowerOperator(id, inst, operands);
     switch (inst.op) {
       case Op::kConst:
@@ -315,6 +327,34 @@ class KernelLowering {
     return bound <= limit ? bound : 0;
   }
 
+  // Whether a signed value is known not to be negative: enough for the index of a thread.
+  bool IsNonNegative(ValueId id) const {
+    const Inst& inst = kernel_.insts[id];
+    const absl::Span<const ValueId> operands = kernel_.OperandsOf(inst);
+    switch (inst.op) {
+      case Op::kConst:
+        return IsSignedInteger(inst.type) && llvm::SignExtend64(inst.imm, 8 * SizeOf(inst.type)) >= 0;
+      case Op::kCast: {
+        const DType from = kernel_.insts[operands[0]].type;
+        return static_cast<ir::CastKind>(inst.imm) == ir::CastKind::kValue && IsUnsignedInteger(from) &&
+               SizeOf(from) < SizeOf(inst.type);
+      }
+      case Op::kAdd:
+        // A thread's place in its block beside that of its block: no sum of two 32-bit numbers wraps in 64 bits.
+        return inst.type == DType::kInt64 && IsPlace(operands[0]) && IsPlace(operands[1]);
+      default:
+        return false;
+    }
+  }
+  // The product of at most two 31-bit numbers, or one: what indices of threads and blocks are made of.
+  bool IsPlace(ValueId id) const {
+    const Inst& inst = kernel_.insts[id];
+    const absl::Span<const ValueId> operands = kernel_.OperandsOf(inst);
+    if (inst.op == Op::kCast) return kernel_.insts[operands[0]].op == Op::kSpecial && IsNonNegative(id);
+    return inst.op == Op::kMul && IsNonNegative(operands[0]) && IsNonNegative(operands[1]) &&
+           PositiveBound(operands[1]) != 0;
+  }
+
   // begin, end and step as written; the loop is made with its test at the end, so that nothing has to rotate it:
   //   if (begin before end) { i = begin; do body; while (what is left > step, i += step); }
   // Comparing what is left as an unsigned number neither overflows nor wraps.
@@ -338,6 +378,11 @@ class KernelLowering {
       runs = b_.CreateOr(b_.CreateAnd(up, runs), b_.CreateAnd(down, b_.CreateICmpSGT(begin, end)));
       stride = b_.CreateSelect(up, step, b_.CreateNeg(step));
     }
+    // Where neither can wrap around, the last turn is told by what the variable is before it is increased: nothing else
+    // changes from turn to turn.
+    const bool counts_up =
+        upwards && is_signed && stride == step && PositiveBound(operands[2]) != 0 && IsNonNegative(operands[0]);
+    Value* last = counts_up ? b_.CreateNSWSub(end, step) : nullptr;
     BasicBlock* body = NewBlock("for");
     BasicBlock* exit = NewBlock("endfor");
     BasicBlock* before = b_.GetInsertBlock();
@@ -352,21 +397,41 @@ class KernelLowering {
     SLIPWAY_RETURN_IF_ERROR(LowerTurn(inst.blocks[0], exit, turn));
     b_.CreateBr(turn);
     Enter(turn);
+    SetLine(inst);
     auto* constant = llvm::dyn_cast<llvm::ConstantInt>(step);
     Value* next;
     Value* more;
     if (constant != nullptr && constant->isOne()) {
       next = b_.CreateAdd(i, step, "", /*HasNUW=*/!is_signed, /*HasNSW=*/is_signed);  // i < end, so this holds.
       more = b_.CreateICmp(less, next, end);
+    } else if (last != nullptr) {
+      next = b_.CreateNSWAdd(i, step);
+      more = b_.CreateICmpSLT(i, last);
     } else {
       next = b_.CreateAdd(i, step);
       Value* left = b_.CreateSelect(up, b_.CreateSub(end, i), b_.CreateSub(i, end));
       more = b_.CreateICmpUGT(left, stride);
     }
     i->addIncoming(next, b_.GetInsertBlock());
-    SetUnroll(b_.CreateCondBr(more, body, exit), inst.imm2);
+    SetUnroll(b_.CreateCondBr(more, body, exit), inst.imm2 != 0 ? inst.imm2 : OwnUnroll(inst, operands));
     Enter(exit);
     return absl::OkStatus();
+  }
+
+  // How often a loop is unrolled whose author leaves it to us. ptxas does well by itself but for loops that count by
+  // one up to a bound of the launch, which it makes longer than need be.
+  uint32_t OwnUnroll(const Inst& loop, absl::Span<const ValueId> operands) const {
+    constexpr uint32_t kTurns = 4;
+    constexpr size_t kSmallBody = 24;
+    const auto is_constant = [&](int i) { return kernel_.insts[operands[i]].op == Op::kConst; };
+    const std::vector<ValueId>& body = kernel_.blocks[loop.blocks[0]];
+    if (!is_constant(2) || kernel_.insts[operands[2]].imm != 1 || is_constant(1) || body.size() > kSmallBody) return 0;
+    const bool simple = std::all_of(body.begin(), body.end(), [&](ValueId id) {
+      const Op op = kernel_.insts[id].op;
+      return ir::IsOperator(op) || op == Op::kConst || op == Op::kCast || op == Op::kReadVar || op == Op::kWriteVar ||
+             op == Op::kLoad || op == Op::kStore || op == Op::kShape;
+    });
+    return simple ? kTurns : 0;
   }
 
   absl::Status LowerWhile(const Inst& inst) {
@@ -398,6 +463,7 @@ class KernelLowering {
   llvm::IRBuilder<> entry_;  // Inserts before the end of the entry block.
   OperatorLowering ops_;
   std::vector<Value*> values_;  // By ValueId.
+  std::optional<LineLowering> lines_;
   MemoryLowering memory_;
   ThreadLowering threads_;
   llvm::Function* function_ = nullptr;

@@ -18,7 +18,8 @@ namespace slipway {
 struct Lowered {
   std::vector<std::string> math_symbols;  // Functions of the math library that were declared, each once.
   bool has_loops = false;
-  bool unrolls = false;  // Whether a loop asks to be unrolled.
+  bool unrolls = false;         // Whether a loop asks to be unrolled.
+  bool has_neighbours = false;  // Whether an array is accessed at more than one place.
 };
 
 // Adds `kernel` to `module` as an entry of its name. options.math is kLibdevice or kLibclc and only gives the names by

@@ -28,8 +28,17 @@ struct Call {
 
 Value* Popc(const Call& c) { return c.b.CreateUnaryIntrinsic(intrinsic::ctpop, c.x[0]); }
 Value* Clz(const Call& c) { return c.b.CreateBinaryIntrinsic(intrinsic::ctlz, c.x[0], c.b.getFalse()); }
-Value* Ctz(const Call& c) { return c.b.CreateBinaryIntrinsic(intrinsic::cttz, c.x[0], c.b.getFalse()); }
 Value* Brev(const Call& c) { return c.b.CreateUnaryIntrinsic(intrinsic::bitreverse, c.x[0]); }
+// The back end makes of cttz a branch around a popc.
+Value* Ctz(const Call& c) { return c.b.CreateBinaryIntrinsic(intrinsic::ctlz, Brev(c), c.b.getFalse()); }
+// How far the lowest bit would have to be shifted to be the highest of the reverse, and one more; bfind gives ~0 where
+// there is no bit.
+Value* Ffs(const Call& c) {
+  llvm::Type* type = c.register_type();
+  Value* reverse = c.b.CreateUnaryIntrinsic(intrinsic::bitreverse, c.b.CreateZExt(c.x[0], type));
+  Value* shift = PtxInstruction(c.b, absl::StrCat("bfind.shiftamt.u", c.suffix()), c.b.getInt32Ty(), {reverse});
+  return c.b.CreateAdd(shift, c.b.getInt32(1));
+}
 
 Value* Mulhi(const Call& c) {
   if (c.width() == 64) {
@@ -115,6 +124,7 @@ constexpr Function kFunctions[] = {
     {"popc", Popc},
     {"clz", Clz},
     {"ctz", Ctz},
+    {"ffs", Ffs},
     {"brev", Brev},
     {"mulhi", Mulhi},
     {"sad", Sad},

@@ -272,19 +272,32 @@ Value* MemoryLowering::Base(ArrayId array) {
   return ParamField(array, 0, llvm::PointerType::get(context_, kGlobalSpace));
 }
 
-// Offsets are computed in the array's index width; that no partial sum of them wraps follows from the width's promise,
-// because a sum of the first terms is the offset of an element, too.
 Value* MemoryLowering::ElementAddress(const Inst& inst) {
   const ArrayId array = static_cast<ArrayId>(inst.imm);
   const ParamSpec& spec = kernel_.ArrayOf(array);
-  const absl::Span<const ValueId> indices = kernel_.OperandsOf(inst);
-  llvm::Type* width = spec.index == IndexWidth::kIndex32 ? b_.getInt32Ty() : b_.getInt64Ty();
+  const absl::Span<const ValueId> indices = kernel_.OperandsOf(inst).first(static_cast<size_t>(spec.rank));
+  const std::vector<ValueId>& first = places_.try_emplace(array, indices.begin(), indices.end()).first->second;
+  has_neighbours_ |= !std::equal(first.begin(), first.end(), indices.begin(), indices.end());
   Value* base = Base(array);
+  if (indices.empty()) return base;
+  const Buffer* buffer = kernel_.BufferOf(array);
+  Value* offset = buffer != nullptr && !buffer->dynamic ? BufferOffset(*buffer, indices) : ArrayOffset(array, indices);
+  return b_.CreateInBoundsGEP(MemoryType(spec.dtype), base, offset);
+}
+
+Value* MemoryLowering::Index(ValueId index, llvm::Type* width) {
+  const bool is_signed = IsSignedInteger(kernel_.insts[index].type);
+  return is_signed ? b_.CreateSExtOrTrunc(values_[index], width) : b_.CreateZExtOrTrunc(values_[index], width);
+}
+
+// Offsets are computed in the array's index width; that no partial sum of them wraps follows from the width's promise,
+// because a sum of the first terms is the offset of an element, too.
+Value* MemoryLowering::ArrayOffset(ArrayId array, absl::Span<const ValueId> indices) {
+  const ParamSpec& spec = kernel_.ArrayOf(array);
+  llvm::Type* width = spec.index == IndexWidth::kIndex32 ? b_.getInt32Ty() : b_.getInt64Ty();
   Value* offset = nullptr;
   for (int d = 0; d < spec.rank; ++d) {
-    const DType dtype = kernel_.insts[indices[d]].type;
-    Value* index = values_[indices[d]];
-    index = IsSignedInteger(dtype) ? b_.CreateSExtOrTrunc(index, width) : b_.CreateZExtOrTrunc(index, width);
+    Value* index = Index(indices[d], width);
     if (spec.layout == Layout::kContiguous) {
       if (offset != nullptr) offset = b_.CreateNSWMul(offset, Extent(array, d, width));
     } else {
@@ -292,8 +305,21 @@ Value* MemoryLowering::ElementAddress(const Inst& inst) {
     }
     offset = offset == nullptr ? index : b_.CreateNSWAdd(offset, index);
   }
-  if (offset == nullptr) return base;
-  return b_.CreateInBoundsGEP(MemoryType(spec.dtype), base, b_.CreateSExt(offset, b_.getInt64Ty()));
+  return b_.CreateSExt(offset, b_.getInt64Ty());
+}
+
+// The strides are known: one product of 32-bit numbers each, whose results are wide, and addresses of neighbours then
+// differ in a constant.
+Value* MemoryLowering::BufferOffset(const Buffer& buffer, absl::Span<const ValueId> indices) {
+  llvm::Type* width = b_.getInt64Ty();
+  Value* offset = nullptr;
+  uint64_t stride = 1;
+  for (size_t d = indices.size(); d-- > 0;) {
+    Value* index = b_.CreateMul(Index(indices[d], width), b_.getInt64(stride), "", /*HasNUW=*/true, /*HasNSW=*/true);
+    offset = offset == nullptr ? index : b_.CreateAdd(index, offset, "", /*HasNUW=*/true, /*HasNSW=*/true);
+    stride *= static_cast<uint64_t>(buffer.shape[d]);
+  }
+  return offset;
 }
 
 // Accesses.

@@ -50,6 +50,9 @@ class MemoryLowering {
   llvm::Value* Atomic(const ir::Inst& inst);
   void Fence(MemoryScope scope);
 
+  // Whether some array was accessed at more than one place so far.
+  bool has_neighbours() const { return has_neighbours_; }
+
   // Converts between a value and what stands in memory for it: a bool is a byte there.
   llvm::Type* MemoryType(DType dtype);
   llvm::Value* ToMemory(llvm::Value* value, DType dtype);
@@ -69,6 +72,10 @@ class MemoryLowering {
   BufferPlace& Place(ir::ArrayId array);
   // The address of the element at the first operands.
   llvm::Value* ElementAddress(const ir::Inst& inst);
+  llvm::Value* Index(ir::ValueId index, llvm::Type* width);
+  // In elements.
+  llvm::Value* ArrayOffset(ir::ArrayId array, absl::Span<const ir::ValueId> indices);
+  llvm::Value* BufferOffset(const ir::Buffer& buffer, absl::Span<const ir::ValueId> indices);
   llvm::Value* LoadAt(llvm::Value* address, llvm::Type* type, unsigned align, const ir::Access& access);
   void StoreAt(llvm::Value* address, llvm::Value* value, unsigned align, const ir::Access& access);
   llvm::Value* AtomicInstruction(const ir::Access& access, const std::string& type, llvm::Value* address,
@@ -88,6 +95,8 @@ class MemoryLowering {
   const std::vector<llvm::Value*>& values_;
   llvm::Function* function_ = nullptr;
   std::vector<BufferPlace> buffers_;
+  absl::flat_hash_map<ir::ArrayId, std::vector<ir::ValueId>> places_;  // The first indices of each array.
+  bool has_neighbours_ = false;
   llvm::Value* dynamic_end_ = nullptr;  // Bytes of dynamic shared memory that are taken, int32.
   absl::flat_hash_map<std::tuple<uint32_t, uint32_t, llvm::Type*>, llvm::Value*> fields_;
 };

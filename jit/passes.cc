@@ -1,10 +1,12 @@
 #include "jit/passes.h"
 
 #include "jit/fma.h"
+#include "jit/peephole.h"
 #include "llvm/Analysis/CGSCCPassManager.h"
 #include "llvm/Analysis/LoopAnalysisManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/PassManager.h"
+#include "llvm/IR/PatternMatch.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/Transforms/IPO/AlwaysInliner.h"
@@ -15,13 +17,38 @@
 #include "llvm/Transforms/Scalar/IndVarSimplify.h"
 #include "llvm/Transforms/Scalar/LICM.h"
 #include "llvm/Transforms/Scalar/LoopPassManager.h"
+#include "llvm/Transforms/Scalar/LoopStrengthReduce.h"
 #include "llvm/Transforms/Scalar/LoopUnrollPass.h"
+#include "llvm/Transforms/Scalar/NaryReassociate.h"
 #include "llvm/Transforms/Scalar/Reassociate.h"
 #include "llvm/Transforms/Scalar/SROA.h"
+#include "llvm/Transforms/Scalar/SeparateConstOffsetFromGEP.h"
 #include "llvm/Transforms/Scalar/SimplifyCFG.h"
+#include "llvm/Transforms/Scalar/StraightLineStrengthReduce.h"
 
 namespace slipway {
 namespace {
+
+// Strength reduction of loops that count by one, or by as much as one was unrolled. What they access at the index of
+// the turn is found by adding a stride to an address. Where the step is a number of threads or of a tile, the product
+// of step and stride that would be added costs more than it saves, in instructions and in registers.
+struct ReduceCountingLoops : llvm::PassInfoMixin<ReduceCountingLoops> {
+  llvm::PreservedAnalyses run(llvm::Loop& loop, llvm::LoopAnalysisManager& analyses,
+                              llvm::LoopStandardAnalysisResults& results, llvm::LPMUpdater& updater) {
+    namespace match = llvm::PatternMatch;
+    constexpr int64_t kLargestStep = 8;
+    const llvm::BasicBlock* latch = loop.getLoopLatch();
+    if (latch == nullptr) return llvm::PreservedAnalyses::all();
+    for (const llvm::PHINode& phi : loop.getHeader()->phis()) {
+      const llvm::APInt* step = nullptr;
+      const auto counts = match::m_Add(match::m_Specific(&phi), match::m_APInt(step));
+      if (match::match(phi.getIncomingValueForBlock(latch), counts) && step->abs().ule(kLargestStep)) {
+        return llvm::LoopStrengthReducePass().run(loop, analyses, results, updater);
+      }
+    }
+    return llvm::PreservedAnalyses::all();
+  }
+};
 
 llvm::FunctionPassManager FunctionPasses(const KernelShape& shape, const CompileOptions& options) {
   const int level = options.opt_level;
@@ -48,8 +75,19 @@ llvm::FunctionPassManager FunctionPasses(const KernelShape& shape, const Compile
   if (level >= 3) {
     passes.addPass(llvm::GVNPass());
     passes.addPass(llvm::InstCombinePass());
-    if (shape.has_loops) passes.addPass(llvm::SimplifyCFGPass());
+    if (shape.has_loops) {
+      passes.addPass(llvm::SimplifyCFGPass());
+      passes.addPass(llvm::createFunctionToLoopPassAdaptor(ReduceCountingLoops()));
+    }
+    if (shape.has_neighbours) {
+      passes.addPass(llvm::SeparateConstOffsetFromGEPPass());
+      passes.addPass(llvm::StraightLineStrengthReducePass());
+      passes.addPass(llvm::EarlyCSEPass());
+      passes.addPass(llvm::NaryReassociatePass());
+      passes.addPass(llvm::EarlyCSEPass());
+    }
   }
+  if (level >= 2) passes.addPass(PeepholePass());
   passes.addPass(FmaPass(options.contract));
   return passes;
 }

@@ -13,9 +13,10 @@ namespace slipway {
 
 // What of the passes a kernel has use for.
 struct KernelShape {
-  bool has_loops = false;  // Kernels without loops need a good half of the passes.
-  bool unrolls = false;    // A loop asks to be unrolled.
-  bool has_calls = false;  // Of math library functions, to be inlined.
+  bool has_loops = false;       // Kernels without loops need a good half of the passes.
+  bool unrolls = false;         // A loop asks to be unrolled.
+  bool has_calls = false;       // Of math library functions, to be inlined.
+  bool has_neighbours = false;  // An array is accessed at several places, whose addresses may have much in common.
 };
 
 // Optimises `module` in place as far as options.opt_level says, and contracts to FMA at every level (jit/fma.h).

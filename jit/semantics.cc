@@ -241,7 +241,7 @@ constexpr std::array<Semantics, kNumOperators> kTable = {{
   Integer(Op::kPopc, 1, FoldPopc, "popc", kInt32),
   Integer(Op::kClz, 1, FoldClz, "clz", kInt32),
   Integer(Op::kCtz, 1, FoldCtz, "ctz", kInt32),
-  Expanded(Op::kFfs, 1, kPromote, kIntegerTypes, kInt32, "T", kIntegerHint),
+  Integer(Op::kFfs, 1, FoldFfs, "ffs", kInt32),
   Integer(Op::kBrev, 1, FoldBrev, "brev"),
   Integer(Op::kMulhi, 2, FoldMulhi, "mulhi"),
   Expanded(Op::kMulWide, 2, kPromote, kIntegerTypes & ~(SetOf(DType::kInt64) | SetOf(DType::kUInt64)), ResultRule::kWide, "TT", kWideHint),

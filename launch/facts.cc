@@ -103,6 +103,7 @@ Facts ComputeFacts(DType dtype, int rank, const int64_t* shape, const int64_t* s
                facts::OfDevice(device_id);
   if (empty) word |= facts::kEmpty;
   if (read_only) word |= facts::kReadOnly;
+  if (address % facts::kVectorBytes == 0) word |= facts::kVector;
   if (negative) return word | facts::kNegative;  // Nothing else that depends on the shape means anything.
   const bool contiguous = empty || IsContiguous(rank, shape, strides);
   if (contiguous) word |= facts::kContiguous;
@@ -140,6 +141,7 @@ FactsDemand DemandOf(const ParamSpec& param, uint16_t device_id) {
   if (param.layout == Layout::kContiguous) promised |= facts::kContiguous;
   if (param.index == IndexWidth::kIndex32) promised |= facts::kIndex32;
   if (!param.read_only) promised |= facts::kWritable;
+  if (param.vector) promised |= facts::kVector;
   demand.mask |= promised;
   demand.want |= promised;
   return demand;
@@ -238,6 +240,11 @@ std::string ExplainMismatch(const ParamSpec& param, int position, uint16_t devic
       wrong.push_back(
           "the kernel computes addresses in 32 bits and its elements lie further apart; compile the kernel "
           "for 64-bit indices");
+    }
+    if (param.vector && (given & facts::kVector) == 0) {
+      wrong.push_back(absl::StrCat("the kernel accesses ", facts::kVectorBytes,
+                                   " bytes at once and its address is no multiple of that; copy it to aligned memory, "
+                                   "or compile the kernel for single elements"));
     }
   }
   return absl::StrCat(argument, absl::StrJoin(wrong, "; and "));

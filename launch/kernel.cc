@@ -152,7 +152,7 @@ ArraysDemand ArraysDemandOf(const std::vector<ParamPlan>& params, const Signatur
   for (size_t i = 0; i < params.size(); ++i) {
     if (signature[i].kind != ParamKind::kArray) continue;
     demand.read |= params[i].demand.want & ~kByType;
-    if (params[i].demand.want & (facts::kContiguous | facts::kIndex32)) demand.promises = true;
+    if (params[i].demand.want & (facts::kContiguous | facts::kIndex32 | facts::kVector)) demand.promises = true;
   }
   demand.written = demand.read | facts::kWritable;
   return demand;

@@ -54,6 +54,7 @@ void Visit(Bytes& bytes, A& archive) {
       bytes.Number(param.rank);
       bytes.Number(param.layout);
       bytes.Number(param.index);
+      bytes.Number(param.vector);
       bytes.Number(param.read_only);
       bytes.Number(param.struct_size);
       bytes.Number(param.struct_align);

@@ -22,6 +22,7 @@ std::string Describe(const ParamSpec& param) {
   absl::StrAppend(&text, "]");
   if (param.layout == Layout::kContiguous) absl::StrAppend(&text, " contiguous");
   if (param.index == IndexWidth::kIndex32) absl::StrAppend(&text, " index32");
+  if (param.vector) absl::StrAppend(&text, " vector");
   return text;
 }
 

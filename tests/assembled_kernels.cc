@@ -41,7 +41,9 @@ void CompileForTheOthers() {
       // The oldest PTX ISA that the architecture takes, unless the test wanted a newer one: for many parameters, say.
       const int oldest = sm < 90 ? 63 : sm < 120 ? 78 : 87;
       const Target target = {.sm = sm, .ptx_isa = std::max(oldest, seen.target.ptx_isa)};
-      const auto compiled = Compile(seen.kernel, target, {.math = seen.options.math, .keep_llvm = false});
+      CompileOptions options = seen.options;
+      options.keep_llvm = false;
+      const auto compiled = Compile(seen.kernel, target, options);
       if (compiled.ok()) {
         AssembleAfterTests(compiled->inspection->ptx, sm);
       } else {

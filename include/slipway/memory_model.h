@@ -39,6 +39,8 @@ struct MemoryAccess {
   // Done as often as it is written down.
   static constexpr MemoryAccess Volatile() { return {kVolatile}; }
   static constexpr MemoryAccess Cached(CacheHint hint) { return {kWeak, hint}; }
+  // A load of what nobody writes while the kernel runs, neither it nor anything else: that is believed.
+  static constexpr MemoryAccess ReadOnly() { return Cached(CacheHint::kReadOnly); }
   // In one piece, and ordered with other accesses of this thread as the order says.
   static constexpr MemoryAccess Atomic(MemoryOrder order, MemoryScope scope = MemoryScope::kDevice) {
     return {kAtomic, CacheHint::kNone, order, scope};

@@ -193,12 +193,14 @@ absl::StatusOr<Plan> Elementwise::State::PlanFor(const Device& device, const Arg
 
   Specialization specialization{.loop_rank = loop.shape.rank};
   bool index32 = loop.size <= elementwise::kMaxElementsIndex32;
+  bool vector = true;                          // Whether all that the loop goes over is aligned for wide accesses.
   absl::InlinedVector<AnyArrayView, 8> views;  // Of all arrays, as the kernel is given them.
   size_t at = 0;
   for (const Arg* output : arguments.outputs) {
     specialization.outputs.push_back(FormOf(*output, operands[at]));
     SLIPWAY_ASSIGN_OR_RETURN(AnyArrayView view, ViewFor(device, *output, loop, operands[at++], /*read_only=*/false));
     index32 &= (view.facts() & facts::kIndex32) != 0;
+    vector &= (output->facts() & view.facts() & facts::kVector) != 0;
     views.push_back(view);
   }
   for (size_t i = 0; i < arguments.inputs.size(); ++i) {
@@ -216,10 +218,14 @@ absl::StatusOr<Plan> Elementwise::State::PlanFor(const Device& device, const Arg
       specialization.inputs.push_back(FormOf(input, operands[at]));
       SLIPWAY_ASSIGN_OR_RETURN(AnyArrayView view, ViewFor(device, input, loop, operands[at++], /*read_only=*/true));
       index32 &= (view.facts() & facts::kIndex32) != 0;
+      vector &= (input.facts() & view.facts() & facts::kVector) != 0;
       views.push_back(view);
     }
   }
   specialization.index = index32 ? IndexWidth::kIndex32 : IndexWidth::kIndex64;
+  if (vector && elementwise::TakesWideAccesses(device)) {
+    specialization.lanes = elementwise::LanesFor(program, specialization);
+  }
 
   absl::InlinedVector<Arg, kMaxRank> extents;
   if (elementwise::TakesExtents(specialization)) {
@@ -233,7 +239,7 @@ absl::StatusOr<Plan> Elementwise::State::PlanFor(const Device& device, const Arg
   key.push_back(reinterpret_cast<uint64_t>(device.state().get()));
   SLIPWAY_ASSIGN_OR_RETURN(const Kernel* kernel,
                            kernels.GetOrMake(key, [&] { return CompileFor(device, typing, specialization); }));
-  return elementwise::MakePlan(*kernel, program, shape, loop.size, arguments, views, extents);
+  return elementwise::MakePlan(*kernel, program, shape, loop.size, specialization.lanes, arguments, views, extents);
 }
 
 absl::StatusOr<const Plan*> Elementwise::State::KeptPlan(const Device& device, absl::Span<const uint64_t> key,

@@ -1,5 +1,6 @@
 #include "jit/ops/elementwise_kernel.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <utility>
@@ -8,6 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "driver/status_macros.h"
 #include "jit/builder.h"
+#include "slipway/facts.h"
+#include "slipway/memory_model.h"
 
 namespace slipway::elementwise {
 namespace {
@@ -23,32 +26,103 @@ class KernelWriter {
       : program_(program), spec_(specialization), builder_(name) {}
 
   absl::StatusOr<ir::Kernel> Write(const text::Typing& typing) && {
+    builder_.AddFile("expression");
     AddParameters();
-    const ValueId index = builder_.GlobalIndex(SignedIndex());
-    builder_.BeginIf(builder_.Apply(Op::kLt, {index, Size()}));
-    Unravel(index);
-
-    // All inputs are read before any output is written, so that an output may be an input.
-    std::vector<text::InputBinding> inputs(spec_.inputs.size());
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      const ArgumentForm& form = spec_.inputs[i];
-      if (form.access == Access::kScalar) {
-        inputs[i].value = builder_.Scalar(inputs_[i]);
-      } else if (form.access == Access::kGathered) {
-        inputs[i].array = inputs_[i];
-      } else {
-        inputs[i].value = builder_.Load(inputs_[i], IndicesOf(form));
-      }
+    ValueId index = builder_.GlobalIndex(SignedIndex());
+    if (spec_.lanes == 1) {
+      builder_.BeginIf(builder_.Apply(Op::kLt, {index, Size()}));
+      SLIPWAY_RETURN_IF_ERROR(WriteElement(typing, index));
+      builder_.EndIf();
+      return std::move(builder_).Finish();
     }
-    SLIPWAY_ASSIGN_OR_RETURN(const std::vector<ValueId> outputs, text::Emit(program_, typing, inputs, builder_));
-    for (size_t i = 0; i < outputs.size(); ++i) {
-      builder_.Store(outputs_[i], IndicesOf(spec_.outputs[i]), outputs[i]);
-    }
+    const ValueId lanes = builder_.Literal(int64_t{spec_.lanes});
+    index = builder_.Apply(Op::kMul, {index, lanes});
+    const ValueId end = builder_.Apply(Op::kAdd, {index, lanes});
+    builder_.BeginIf(builder_.Apply(Op::kLe, {end, Size()}));
+    SLIPWAY_RETURN_IF_ERROR(WriteGroup(typing, index));
+    builder_.BeginElse();
+    const ValueId rest = builder_.BeginFor("rest", SignedIndex(), index, Size(), builder_.Constant(SignedIndex(), 1),
+                                           /*unroll=*/1);
+    SLIPWAY_RETURN_IF_ERROR(WriteElement(typing, rest));
+    builder_.EndFor();
     builder_.EndIf();
     return std::move(builder_).Finish();
   }
 
  private:
+  // One element. All inputs are read before any output is written, so that an output may be an input.
+  absl::Status WriteElement(const text::Typing& typing, ValueId index) {
+    Unravel(index);
+    std::vector<text::InputBinding> inputs(spec_.inputs.size());
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const ArgumentForm& form = spec_.inputs[i];
+      inputs[i] = Shared(i);
+      LocateAt(program_.inputs[i]);
+      if (form.access == Access::kIndexed) {
+        // One that does not go along the whole loop is refused over an output: nobody writes it.
+        const bool whole = std::popcount(form.mask) == spec_.loop_rank;
+        inputs[i].value = builder_.Load(inputs_[i], IndicesOf(form), whole ? MemoryAccess() : MemoryAccess::ReadOnly());
+      } else if (form.access == Access::kLinear) {
+        inputs[i].value = builder_.Load(inputs_[i], {index});
+      }
+    }
+    SLIPWAY_ASSIGN_OR_RETURN(const std::vector<ValueId> outputs, text::Emit(program_, typing, inputs, builder_));
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      LocateAt(program_.outputs[i]);
+      builder_.Store(outputs_[i], IndicesOf(spec_.outputs[i]), outputs[i]);
+    }
+    return absl::OkStatus();
+  }
+
+  // As many neighbours as a thread has lanes, each array in one access.
+  absl::Status WriteGroup(const text::Typing& typing, ValueId index) {
+    const auto lanes = static_cast<size_t>(spec_.lanes);
+    std::vector<std::vector<text::InputBinding>> inputs(lanes, std::vector<text::InputBinding>(spec_.inputs.size()));
+    for (size_t i = 0; i < spec_.inputs.size(); ++i) {
+      const ArgumentForm& form = spec_.inputs[i];
+      LocateAt(program_.inputs[i]);
+      std::vector<ValueId> values;
+      if (form.access == Access::kLinear) {
+        values = builder_.LoadGroup(inputs_[i], {index}, spec_.lanes, CacheHint::kNone);
+        SLIPWAY_RETURN_IF_ERROR(builder_.status());
+      } else {
+        text::InputBinding shared = Shared(i);
+        if (form.access == Access::kIndexed) {
+          shared.value = builder_.Load(inputs_[i], absl::Span<const ValueId>(), MemoryAccess::ReadOnly());
+        }
+        for (size_t lane = 0; lane < lanes; ++lane) inputs[lane][i] = shared;
+        continue;
+      }
+      for (size_t lane = 0; lane < lanes; ++lane) inputs[lane][i].value = values[lane];
+    }
+    std::vector<std::vector<ValueId>> outputs(spec_.outputs.size());
+    for (size_t lane = 0; lane < lanes; ++lane) {
+      SLIPWAY_ASSIGN_OR_RETURN(const std::vector<ValueId> values, text::Emit(program_, typing, inputs[lane], builder_));
+      for (size_t i = 0; i < values.size(); ++i) outputs[i].push_back(values[i]);
+    }
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      LocateAt(program_.outputs[i]);
+      builder_.StoreGroup(outputs_[i], {index}, outputs[i], CacheHint::kNone);
+    }
+    return absl::OkStatus();
+  }
+
+  // What comes is of where the text first names the parameter.
+  void LocateAt(const text::Parameter& parameter) {
+    for (const text::Symbol& symbol : program_.symbols) {
+      if (symbol.name != parameter.name) continue;
+      return builder_.SetLocation(program_.source.LocationOfToken(symbol.span.offset));
+    }
+  }
+
+  // What all elements have in common of an input: a number, or an array to gather from.
+  text::InputBinding Shared(size_t input) {
+    text::InputBinding binding;
+    if (spec_.inputs[input].access == Access::kScalar) binding.value = builder_.Scalar(inputs_[input]);
+    if (spec_.inputs[input].access == Access::kGathered) binding.array = inputs_[input];
+    return binding;
+  }
+
   bool narrow() const { return spec_.index == IndexWidth::kIndex32; }
   DType SignedIndex() const { return narrow() ? DType::kInt32 : DType::kInt64; }
   DType UnsignedIndex() const { return narrow() ? DType::kUInt32 : DType::kUInt64; }
@@ -61,6 +135,7 @@ class KernelWriter {
                               .rank = form.ArrayRank(),
                               .layout = form.contiguous ? Layout::kContiguous : Layout::kStrided,
                               .index = spec_.index,
+                              .vector = spec_.lanes > 1 && form.access == Access::kLinear,
                               .read_only = read_only});
   }
 
@@ -168,7 +243,8 @@ int ArgumentForm::ArrayRank() const {
 absl::InlinedVector<uint64_t, 8> KeyOf(const Specialization& specialization) {
   // How many there are of each is the program's; two arguments share a word.
   absl::InlinedVector<uint64_t, 8> key = {static_cast<uint64_t>(specialization.loop_rank) |
-                                          static_cast<uint64_t>(specialization.index) << 8};
+                                          static_cast<uint64_t>(specialization.index) << 8 |
+                                          static_cast<uint64_t>(specialization.lanes) << 16};
   int shift = 32;
   for (const auto* forms : {&specialization.outputs, &specialization.inputs}) {
     for (const ArgumentForm& form : *forms) {
@@ -181,6 +257,26 @@ absl::InlinedVector<uint64_t, 8> KeyOf(const Specialization& specialization) {
     }
   }
   return key;
+}
+
+bool TakesWideAccesses(const Device& device) {
+  return !device.is_cpu() || wide_accesses_everywhere.load(std::memory_order_relaxed);
+}
+
+int LanesFor(const text::Program& program, const Specialization& specialization) {
+  constexpr size_t kMostNodes = 256;  // Of all copies of the formula together.
+  size_t widest = 0;
+  for (const auto* forms : {&specialization.outputs, &specialization.inputs}) {
+    for (const ArgumentForm& form : *forms) {
+      if (form.access == Access::kLinear) widest = std::max(widest, SizeOf(form.dtype));
+      // In a loop of one dimension: an array of a single element.
+      if (form.access == Access::kIndexed && form.mask != 0) return 1;
+    }
+  }
+  if (specialization.loop_rank != 1 || widest == 0) return 1;
+  size_t lanes = facts::kVectorBytes / widest;
+  while (lanes > 1 && lanes * program.nodes.size() > kMostNodes) lanes /= 2;
+  return static_cast<int>(lanes);
 }
 
 absl::StatusOr<ir::Kernel> BuildKernel(const text::Program& program, const text::Typing& typing,

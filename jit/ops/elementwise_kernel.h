@@ -2,6 +2,7 @@
 #ifndef SLIPWAY_JIT_OPS_ELEMENTWISE_KERNEL_H_
 #define SLIPWAY_JIT_OPS_ELEMENTWISE_KERNEL_H_
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 
@@ -11,6 +12,7 @@
 #include "jit/ir.h"
 #include "jit/text/emit.h"
 #include "jit/text/program.h"
+#include "slipway/device.h"
 
 namespace slipway::elementwise {
 
@@ -36,12 +38,15 @@ struct ArgumentForm {
 struct Specialization {
   int loop_rank = 1;  // Dimensions left after collapsing, at least 1.
   IndexWidth index = IndexWidth::kIndex64;
+  int lanes = 1;                                 // Elements of a thread; see LanesFor.
   absl::InlinedVector<ArgumentForm, 8> outputs;  // kLinear or kIndexed over all loop dimensions.
   absl::InlinedVector<ArgumentForm, 8> inputs;
 };
 
-// The most elements of a loop that a 32-bit index counts: the last block's threads past the end must not wrap around.
-inline constexpr int64_t kMaxElementsIndex32 = INT32_MAX - 1024;
+// The most elements of one access of a thread, and of a loop that a 32-bit index counts: the last block's threads past
+// the end must not wrap around.
+inline constexpr int kMaxLanes = 16;
+inline constexpr int64_t kMaxElementsIndex32 = INT32_MAX - 1024 * kMaxLanes;
 
 // Words that are equal exactly for equal specialisations: the dispatch key.
 absl::InlinedVector<uint64_t, 8> KeyOf(const Specialization& specialization);
@@ -50,7 +55,19 @@ absl::InlinedVector<uint64_t, 8> KeyOf(const Specialization& specialization);
 // Then they are, all int64 or (under kIndex32) all int32: the size, and the extents of dimensions 1 to loop_rank - 1.
 constexpr bool TakesExtents(const Specialization& specialization) { return specialization.loop_rank > 1; }
 
-// Parameters: outputs, inputs, extents. One thread an element. `typing` belongs to the dtypes of the specialisation.
+// Whether kernels for a device make wide accesses. On a GPU each instruction then moves more; the CPU device makes
+// vectors of neighbouring threads by itself.
+bool TakesWideAccesses(const Device& device);
+// For tests: every device, whatever it is.
+inline std::atomic<bool> wide_accesses_everywhere = false;
+
+// How many neighbouring elements a thread takes: as many as the widest type has in 16 bytes, where the loop has one
+// dimension and goes over contiguous arrays alone, which then have to be aligned for that; fewer for long formulas, of
+// which there would be as many copies, and 1 where that gains nothing.
+int LanesFor(const text::Program& program, const Specialization& specialization);
+
+// Parameters: outputs, inputs, extents. One thread for `lanes` elements; the last ones, where there are fewer, take a
+// loop over single elements. `typing` belongs to the dtypes of the specialisation.
 absl::StatusOr<ir::Kernel> BuildKernel(const text::Program& program, const text::Typing& typing,
                                        const Specialization& specialization, const std::string& name);
 

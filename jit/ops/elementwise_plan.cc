@@ -68,10 +68,11 @@ void FillCoded(Plan& plan, const text::Program& program, const Arguments& argume
   BoundOverlaps(arguments, coded);
   if (arguments.outputs.size() != 1 || CountOf(arguments) > internal::kMaxCodedArgs) return;
   // Past the largest grid: for Submit to say so, each time.
-  if (static_cast<uint64_t>(plan.elements) > plan.kernel.plan().max_size) return;
+  if (static_cast<uint64_t>(plan.threads()) > plan.kernel.plan().max_size) return;
   const PlanForm form = FormOf(plan, arguments);
   if (form == PlanForm::kGeneral) return;
   coded.facts = facts::kValid | facts::OfDevice(plan.kernel.device().id());
+  if (plan.lanes > 1) coded.facts |= facts::kVector;
   for (size_t i = 0; i < CountOf(arguments); ++i) {
     const Arg& arg = ArgAt(arguments, i);
     internal::AddCode(coded.code, static_cast<int>(i), internal::ElementwiseCode(arg.facts()));
@@ -86,7 +87,7 @@ void FillCoded(Plan& plan, const text::Program& program, const Arguments& argume
   const LaunchPlan& launch = plan.kernel.plan();
   coded.elements = static_cast<uint64_t>(plan.elements);
   coded.block = launch.block;
-  coded.grid = static_cast<uint32_t>((coded.elements - 1) >> launch.block_shift) + 1;
+  coded.grid = static_cast<uint32_t>(static_cast<uint64_t>(plan.threads() - 1) >> launch.block_shift) + 1;
   coded.tail_offset = static_cast<uint32_t>(tail_offset);
   std::memcpy(coded.tail, plan.buffer.data() + tail_offset, plan.buffer.size() - tail_offset);
 }
@@ -105,7 +106,7 @@ template <uint32_t kMaxBytes>
       std::memcpy(buffer + param.offset, &address, sizeof(address));
     }
   }
-  return internal::Submit(plan.kernel, stream, ForSize(plan.elements), buffer);
+  return internal::Submit(plan.kernel, stream, ForSize(plan.threads()), buffer);
 }
 
 // Apart, so that ordinary launches do not touch 32 KiB of stack.
@@ -123,22 +124,26 @@ void Plan::Settle() {
 
 PlanKey KeyOf(const Arguments& arguments) {
   PlanKey key;
+  Facts all = ~Facts{0};
   for (size_t i = 0; i < CountOf(arguments); ++i) {
     const Arg& arg = ArgAt(arguments, i);
-    key.push_back(arg.facts() & ~facts::kAlignMask);
+    key.push_back(arg.facts() & ~(facts::kAlignMask | facts::kVector));
     if (arg.is_scalar()) continue;
+    all &= arg.facts();
     const absl::Span<const uint64_t> words = StructWords(arg).subspan(1);
     key.insert(key.end(), words.begin(), words.end());
   }
+  key[0] |= all & facts::kVector;  // Wide accesses are made to all arrays or to none.
   return key;
 }
 
 absl::StatusOr<Plan> MakePlan(const Kernel& kernel, const text::Program& program, const Shape& shape, int64_t elements,
-                              const Arguments& arguments, absl::Span<const AnyArrayView> views,
+                              int lanes, const Arguments& arguments, absl::Span<const AnyArrayView> views,
                               absl::Span<const Arg> extents) {
   Plan plan(kernel);
   plan.shape = shape;
   plan.elements = elements;
+  plan.lanes = lanes;
   plan.buffer.resize(kernel.buffer_size());
   size_t view = 0;
   for (size_t i = 0; i < CountOf(arguments); ++i) {

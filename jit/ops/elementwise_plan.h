@@ -34,25 +34,28 @@ struct Plan {
   Kernel kernel;
   Shape shape;  // Of the outputs, before dimensions were merged.
   int64_t elements = 0;
+  int lanes = 1;                  // Elements of a thread.
   std::vector<std::byte> buffer;  // The launch buffer, without addresses and numbers.
   std::vector<PlannedParam> params;
   // For calls whose types are known. Points into this plan, once that stays where it is; see Settle.
   internal::CodedPlan coded;
   std::vector<internal::StoredPair> geometry;
 
+  int64_t threads() const { return (elements - 1) / lanes + 1; }
   void Settle();
 };
 
-// What tells plans apart: of each argument the facts (but for its alignment), shape and strides. The device is among
+// What tells plans apart: of each argument the facts but for its alignment, shape and strides, and whether all are
+// aligned for wide accesses. The device is among
 // the facts.
 using PlanKey = absl::InlinedVector<uint64_t, 128>;
 PlanKey KeyOf(const Arguments& arguments);
 
-// The plan of a call that was checked. `views` are what the kernel's arrays are given, one for each array argument, in
-// order; `extents` what it is given behind the arguments (see TakesExtents). INVALID_ARGUMENT if the kernel refuses
-// one.
+// The plan of a call that was checked, by a kernel whose threads take `lanes` elements each. `views` are what the
+// kernel's arrays are given, one for each array argument, in order; `extents` what it is given behind the arguments
+// (see TakesExtents). INVALID_ARGUMENT if the kernel refuses one.
 absl::StatusOr<Plan> MakePlan(const Kernel& kernel, const text::Program& program, const Shape& shape, int64_t elements,
-                              const Arguments& arguments, absl::Span<const AnyArrayView> views,
+                              int lanes, const Arguments& arguments, absl::Span<const AnyArrayView> views,
                               absl::Span<const Arg> extents);
 
 // Whether the one output is clear of all inputs, as far as one compare tells; false where nothing is known.

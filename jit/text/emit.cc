@@ -97,7 +97,8 @@ class Emitter {
         break;
       case NodeKind::kGather: {
         const auto indices = absl::MakeConstSpan(stack_).last(node.count);
-        const ValueId result = builder_.Load(inputs_[program_.symbols[node.symbol].index].array, indices);
+        const ValueId result =
+            builder_.Load(inputs_[program_.symbols[node.symbol].index].array, indices, MemoryAccess::ReadOnly());
         stack_.resize(stack_.size() - node.count);
         stack_.push_back(result);
         break;

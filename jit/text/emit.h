@@ -28,7 +28,8 @@ struct Typing {
 absl::StatusOr<Typing> InferTypes(const Program& program, absl::Span<const DType> input_types,
                                   absl::Span<const DType> output_types);
 
-// What an input stands for in a kernel: the value of a number or of an element, or the array parameter to gather from.
+// What an input stands for in a kernel: the value of a number or of an element, or the array parameter to gather from,
+// which nobody may write while the kernel runs.
 struct InputBinding {
   ir::ValueId value = ir::kNone;
   ir::ParamId array = ir::kNone;

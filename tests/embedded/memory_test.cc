@@ -344,7 +344,7 @@ TYPED_TEST(Groups, HintsOfSingleElements) {
   using T = TypeParam;
   auto kernel = MakeKernel("hints", [](ArrayVar<T, 1> out, ArrayVar<const T, 1> in) {
     For(GridStride(in.size()), [&](Expr<int64_t> i) {
-      Store(out[5 * i], Load(in[i], MemoryAccess::Cached(CacheHint::kReadOnly)), {});
+      Store(out[5 * i], Load(in[i], MemoryAccess::ReadOnly()), {});
       Store(out[5 * i + 1], Load(in[i], MemoryAccess::Cached(CacheHint::kStreaming)),
             MemoryAccess::Cached(CacheHint::kStreaming));
       Store(out[5 * i + 2], Load(in[i], MemoryAccess::Cached(CacheHint::kCacheGlobal)),

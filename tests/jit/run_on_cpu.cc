@@ -28,13 +28,14 @@ std::vector<uint64_t> Unpack(DType dtype, const std::string& bytes) {
 }  // namespace
 
 absl::StatusOr<Results> RunOnCpu(const absl::StatusOr<ir::Kernel>& kernel, const std::vector<Column>& inputs,
-                                 int64_t count, MathLibrary library) {
+                                 int64_t count, CompileOptions options) {
   if (!kernel.ok()) return kernel.status();
+  options.keep_llvm = false;
   static const absl::StatusOr<Device> device = Device::Open("cpu");
   if (!device.ok()) return device.status();
   absl::StatusOr<Target> target = TargetFor(*device);
   if (!target.ok()) return target.status();
-  absl::StatusOr<CompiledKernel> compiled = Compile(*kernel, *target, {.math = library, .keep_llvm = false});
+  absl::StatusOr<CompiledKernel> compiled = Compile(*kernel, *target, options);
   if (!compiled.ok()) return compiled.status();
   absl::StatusOr<Kernel> loaded = Kernel::Load(*device, *compiled);
   if (!loaded.ok()) {

@@ -21,7 +21,7 @@ struct Column {
 // those of each output.
 using Results = std::vector<std::vector<uint64_t>>;
 absl::StatusOr<Results> RunOnCpu(const absl::StatusOr<ir::Kernel>& kernel, const std::vector<Column>& inputs,
-                                 int64_t count, MathLibrary library = MathLibrary::kAuto);
+                                 int64_t count, CompileOptions options = {});
 
 }  // namespace slipway
 

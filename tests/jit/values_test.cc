@@ -166,7 +166,7 @@ class Comparison {
 void CheckRunTime(const std::vector<OpCase>& cases, MathLibrary library) {
   const std::vector<Column> columns = Combinations(cases[0]);
   const size_t count = columns[0].bits.size();
-  absl::StatusOr<Results> results = RunOnCpu(OpsKernel(cases), columns, static_cast<int64_t>(count), library);
+  absl::StatusOr<Results> results = RunOnCpu(OpsKernel(cases), columns, static_cast<int64_t>(count), {.math = library});
   if (absl::IsNotFound(results.status())) return;  // That math library is not installed here.
   ASSERT_TRUE(results.ok()) << CaseName(cases[0]) << ": " << results.status();
   for (size_t n = 0; n < cases.size(); ++n) {

@@ -123,6 +123,25 @@ TEST(FactsTest, Fields) {
   EXPECT_EQ(facts::RankOf(FactsOf({1, 1, 1, 1, 1, 1, 1, 1}, {1, 1, 1, 1, 1, 1, 1, 1})), 8);
 }
 
+TEST(FactsTest, VectorIsAMultipleOf16Bytes) {
+  const auto vector = [](uint64_t address) {
+    return FactsOf({3}, {1}, DType::kUInt8, reinterpret_cast<void*>(address)) & facts::kVector;
+  };
+  for (uint64_t offset = 1; offset < 16; ++offset) EXPECT_EQ(vector(0x1000 + offset), 0u) << offset;
+  for (uint64_t address : {0x1000, 0x1010, 0x1020}) EXPECT_NE(vector(address), 0u) << address;
+
+  ParamSpec param{.name = "x", .kind = ParamKind::kArray, .dtype = DType::kUInt8, .rank = 1, .vector = true};
+  EXPECT_EQ(Describe(param), "x: uint8[:] vector");
+  const Facts aligned = FactsOf({3}, {1}, DType::kUInt8, reinterpret_cast<void*>(0x1010));
+  const Facts unaligned = FactsOf({3}, {1}, DType::kUInt8, reinterpret_cast<void*>(0x1011));
+  EXPECT_EQ(DemandOf(param, kDevice).Misfit(aligned), 0u);
+  EXPECT_NE(DemandOf(param, kDevice).Misfit(unaligned), 0u);
+  EXPECT_EQ(
+      ExplainMismatch(param, 0, kDevice, unaligned),
+      "argument 'x' (#1): the kernel accesses 16 bytes at once and its address is no multiple of that; copy it to "
+      "aligned memory, or compile the kernel for single elements");
+}
+
 TEST(FactsTest, ContiguousByRules) {
   EXPECT_NE(FactsOf({}, {}) & facts::kContiguous, 0u);
   EXPECT_NE(FactsOf({0, 7}, {100, 100}) & facts::kContiguous, 0u);

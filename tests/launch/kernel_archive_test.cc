@@ -40,6 +40,7 @@ std::vector<CompiledKernel> Kernels() {
                                      .rank = 3,
                                      .layout = Layout::kContiguous,
                                      .index = IndexWidth::kIndex32,
+                                     .vector = true,
                                      .read_only = true},
                                     {.name = "s", .kind = ParamKind::kStruct, .struct_size = 24, .struct_align = 8},
                                     {.name = "p", .kind = ParamKind::kPointer, .dtype = DType::kVoid}},

@@ -75,7 +75,7 @@ TEST(KernelTest, ARowAgainstAMatrixDividesOnce) {
     return found;
   };
   EXPECT_EQ(count("= / "), 1) << ir;
-  EXPECT_EQ(count("load row["), 1);
+  EXPECT_EQ(count("row["), 1);
   EXPECT_EQ(count("store z["), 1);
 }
 

@@ -70,14 +70,14 @@ class AnyArrayVar {
   Expr<int64_t> shape(int dimension) const { return Expr<int64_t>::FromTrace(internal::Extent(array_, dimension)); }
   Expr<int64_t> size() const { return Expr<int64_t>::FromTrace(internal::SizeOfArray(array_)); }
 
-  template <IndexLike I>
-  AnyElementRef operator[](const I& index) const {
-    return (*this)(index);
-  }
+  AnyElementRef operator[](const internal::LocatedIndex& index) const { return (*this)(index); }
+  AnyElementRef operator()() const { return At(absl::Span<const AnyExpr>()); }
   template <IndexLike... I>
-  requires(sizeof...(I) <= kMaxRank) AnyElementRef operator()(const I&... indices) const {
+  requires(sizeof...(I) < kMaxRank) AnyElementRef operator()(const internal::LocatedIndex& first,
+                                                             const I&... others) const {
     const internal::TraceEntry entry(array_);
-    return At({AnyExpr(indices)...});
+    internal::LocateAt(first.where);
+    return At({AnyExpr::FromTrace(internal::ValueOf(first.value)), AnyExpr(others)...});
   }
   // The same for indices in a list: At({i, j, k}), or a vector of AnyExpr that a loop over rank() filled.
   AnyElementRef At(absl::Span<const AnyExpr> indices) const {

@@ -77,14 +77,15 @@ class ArrayVar {
   using Value = T;
   static constexpr int kRank = N;
 
-  template <IndexLike I>
-  requires(N == 1) ElementRef<T>
-  operator[](const I& index) const { return (*this)(index); }
+  ElementRef<T> operator[](const internal::LocatedIndex& index) const requires(N == 1) { return (*this)(index); }
+  ElementRef<T> operator()() const requires(N == 0) { return ElementRef<T>(array_, {}); }
   template <IndexLike... I>
-  requires(sizeof...(I) == N) ElementRef<T>
-  operator()(const I&... indices) const {
+  requires(sizeof...(I) + 1 == N) ElementRef<T>
+  operator()(const internal::LocatedIndex& first, const I&... others) const {
     const internal::TraceEntry entry(array_);
-    return ElementRef<T>(array_, {N, {internal::ValueOf(internal::ToOperand(indices))...}});
+    internal::LocateAt(first.where);
+    return ElementRef<T>(array_,
+                         {N, {internal::ValueOf(first.value), internal::ValueOf(internal::ToOperand(others))...}});
   }
 
   // The extent of a dimension, and the number of elements.

@@ -12,6 +12,7 @@
 #define SLIPWAY_EMBEDDED_CONTROL_H_
 
 #include <cstdint>
+#include <source_location>
 #include <type_traits>
 #include <utility>
 
@@ -39,17 +40,20 @@ class IfResult {
 };
 
 template <Condition C, class Body>
-IfResult If(const C& condition, Body&& then) {
+IfResult If(const C& condition, Body&& then, const std::source_location& where = std::source_location::current()) {
   const internal::Operand holds = internal::ToOperand(condition);
   const internal::TraceEntry entry(holds);
+  internal::LocateAt(where);
   internal::BeginIf(holds);
   std::forward<Body>(then)();
   internal::EndIf();
   return IfResult(holds);
 }
 template <Condition C, class Then, class Otherwise>
-void If(const C& condition, Then&& then, Otherwise&& otherwise) {
-  If(condition, std::forward<Then>(then)).Else(std::forward<Otherwise>(otherwise));
+requires std::is_invocable_v<Otherwise>
+void If(const C& condition, Then&& then, Otherwise&& otherwise,
+        const std::source_location& where = std::source_location::current()) {
+  If(condition, std::forward<Then>(then), where).Else(std::forward<Otherwise>(otherwise));
 }
 
 // Where a For runs: from begin on in steps, up to (or, with a negative step, down to) but not including end. The bounds
@@ -128,8 +132,9 @@ LoopRange GridStride(const E& n) {
 // The body takes the loop's value, as a Var<int64_t> (a copy of its own) or an Expr<int64_t>.
 template <class Body>
 requires std::is_invocable_v<Body, Expr<int64_t>>
-void For(const LoopRange& range, Body&& body) {
+void For(const LoopRange& range, Body&& body, const std::source_location& where = std::source_location::current()) {
   const internal::TraceEntry entry(range.end.Get());
+  internal::LocateAt(where);
   const Expr<int64_t> value =
       Expr<int64_t>::FromTrace(internal::BeginFor(range.begin.Get(), range.end.Get(), range.step.Get(), range.unroll));
   std::forward<Body>(body)(value);
@@ -139,7 +144,9 @@ void For(const LoopRange& range, Body&& body) {
 // Runs the body as long as the condition, computed anew each time, holds.
 template <class ConditionBody, class Body>
 requires Condition<std::invoke_result_t<ConditionBody>>
-void While(ConditionBody&& condition, Body&& body, uint32_t unroll = 0) {
+void While(ConditionBody&& condition, Body&& body, uint32_t unroll = 0,
+           const std::source_location& where = std::source_location::current()) {
+  internal::LocateAt(where);
   internal::BeginWhile(unroll);
   {
     const auto holds = std::forward<ConditionBody>(condition)();

@@ -5,6 +5,7 @@
 #define SLIPWAY_EMBEDDED_OPERAND_H_
 
 #include <complex>
+#include <source_location>
 #include <type_traits>
 
 #include "slipway/dtype.h"
@@ -308,6 +309,14 @@ Operand ToOperand(const X& x) {
     return number;
   }
 }
+// An index, and where in the program it stands: operators take no default arguments, but what they take may.
+struct LocatedIndex {
+  template <IndexLike I>
+  LocatedIndex(const I& index, const std::source_location& at = std::source_location::current())  // NOLINT
+      : value(ToOperand(index)), where(at) {}
+  Operand value;
+  std::source_location where;
+};
 }  // namespace internal
 
 }  // namespace slipway

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <source_location>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -141,6 +142,9 @@ void ReturnFromFunction(Operands results);
 std::vector<TraceRef> EndFunction();
 void ReturnFromThis();  // From the function, if one is open, else from the kernel.
 void ExitThread();
+
+// What comes next in the present kernel is of that place in the program's source (CompileOptions::line_info).
+void LocateAt(const std::source_location& where);
 
 // What is known of a value, a variable, an array or any parameter while its kernel is traced; kVoid and an empty
 // ParamSpec after an error.
