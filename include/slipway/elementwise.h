@@ -37,6 +37,7 @@
 #include "slipway/array.h"
 #include "slipway/compile_options.h"
 #include "slipway/device.h"
+#include "slipway/elementwise_options.h"
 #include "slipway/elementwise_plan.h"
 #include "slipway/kernel.h"
 #include "slipway/packing.h"
@@ -76,6 +77,8 @@ class Elementwise {
   // underscores. INVALID_ARGUMENT with line, caret and what was expected for every mistake that needs no dtypes.
   static absl::StatusOr<Elementwise> Parse(std::string_view text, std::string_view signature = {},
                                            std::string_view name = "elementwise", const CompileOptions& options = {});
+  // The same, with numbers that the text may use by name.
+  static absl::StatusOr<Elementwise> Parse(std::string_view text, const ElementwiseOptions& options);
 
   // Inputs by name, or by position. Allocates the output on the stream's device, with the dtype of its value (or as
   // declared) and the shape that the inputs broadcast to (0-d if all are numbers). Only for texts with one output.

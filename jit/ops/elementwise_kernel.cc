@@ -1,5 +1,6 @@
 #include "jit/ops/elementwise_kernel.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <utility>
@@ -25,23 +26,25 @@ class KernelWriter {
   absl::StatusOr<ir::Kernel> Write(const text::Typing& typing) && {
     AddParameters();
     const ValueId index = builder_.GlobalIndex(SignedIndex());
-    builder_.BeginIf(builder_.Apply(Op::kLt, {index, Size()}));
+    size_ = Size();
+    builder_.BeginIf(builder_.Apply(Op::kLt, {index, size_}));
     Unravel(index);
 
     // All inputs are read before any output is written, so that an output may be an input.
-    std::vector<text::InputBinding> inputs(spec_.inputs.size());
-    for (size_t i = 0; i < inputs.size(); ++i) {
+    text::Site site = MakeSite();
+    for (size_t i = 0; i < site.inputs.size(); ++i) {
       const ArgumentForm& form = spec_.inputs[i];
       if (form.access == Access::kScalar) {
-        inputs[i].value = builder_.Scalar(inputs_[i]);
+        site.inputs[i].value = builder_.Scalar(inputs_[i]);
       } else if (form.access == Access::kGathered) {
-        inputs[i].array = inputs_[i];
-      } else {
-        inputs[i].value = builder_.Load(inputs_[i], IndicesOf(form));
+        site.inputs[i].array = inputs_[i];
+      } else if (form.access != Access::kNone) {
+        site.inputs[i].value = builder_.Load(inputs_[i], IndicesOf(form));
       }
     }
-    SLIPWAY_ASSIGN_OR_RETURN(const std::vector<ValueId> outputs, text::Emit(program_, typing, inputs, builder_));
+    SLIPWAY_ASSIGN_OR_RETURN(const std::vector<ValueId> outputs, text::Emit(program_, typing, site, builder_));
     for (size_t i = 0; i < outputs.size(); ++i) {
+      if (spec_.outputs[i].access == Access::kGathered) continue;  // Its elements were written by the program.
       builder_.Store(outputs_[i], IndicesOf(spec_.outputs[i]), outputs[i]);
     }
     builder_.EndIf();
@@ -53,7 +56,42 @@ class KernelWriter {
   DType SignedIndex() const { return narrow() ? DType::kInt32 : DType::kInt64; }
   DType UnsignedIndex() const { return narrow() ? DType::kUInt32 : DType::kUInt64; }
 
+  // What the program sees of its kernel, but for the inputs' values.
+  text::Site MakeSite() {
+    text::Site site{
+        .outputs = outputs_, .index_type = SignedIndex(), .number = linear_, .size = size_, .rank = spec_.output_rank};
+    site.inputs.resize(spec_.inputs.size());
+    site.indices.assign(indices_.begin(), indices_.begin() + spec_.output_rank);
+    if (program_.wants_indices) AddExtents(site);
+    size_t view = 0;
+    for (size_t i = 0; i < site.inputs.size(); ++i) {
+      if (program_.inputs[i].whole()) site.inputs[i].array = views_[view++];
+    }
+    for (const Specialization::Reduction& reduction : spec_.reductions) {
+      site.reductions.push_back(
+          {.rank = reduction.rank, .reduced = reduction.reduced, .outer_rank = reduction.outer_rank});
+      site.reductions.back().arrays.resize(program_.reduced.size(), ir::kNone);
+    }
+    for (size_t i = 0; i < program_.reduced.size(); ++i) {
+      site.reductions[program_.reduced[i].reduction].arrays[i] = views_[view++];
+    }
+    return site;
+  }
+
+  // The outermost extent is what the others leave of the size.
+  void AddExtents(text::Site& site) {
+    ValueId inner = builder_.Constant(SignedIndex(), 1);
+    for (int d = 1; d < spec_.output_rank; ++d) {
+      site.extents.push_back(builder_.Scalar(extents_[d]));
+      inner = builder_.Apply(Op::kMul, {inner, site.extents.back()});
+    }
+    if (spec_.output_rank > 0) {
+      site.extents.insert(site.extents.begin(), builder_.Apply(Op::kDiv, {site.size, inner}));
+    }
+  }
+
   ParamId AddParameter(const std::string& name, const ArgumentForm& form, bool read_only) {
+    if (form.access == Access::kNone) return ir::kNone;
     if (form.access == Access::kScalar) return builder_.AddScalar(name, form.dtype);
     return builder_.AddArray({.name = name,
                               .kind = ParamKind::kArray,
@@ -70,6 +108,18 @@ class KernelWriter {
     }
     for (size_t i = 0; i < spec_.inputs.size(); ++i) {
       inputs_.push_back(AddParameter(program_.inputs[i].name, spec_.inputs[i], /*read_only=*/true));
+    }
+    const auto add_view = [&](size_t input, const std::string& suffix) {
+      const ArgumentForm& form = spec_.views[views_.size()];
+      const bool number = form.access == Access::kScalar;
+      views_.push_back(number ? ir::kNone
+                              : AddParameter(FreeName(program_.inputs[input].name + suffix), form, /*read_only=*/true));
+    };
+    for (size_t i = 0; i < spec_.inputs.size(); ++i) {
+      if (program_.inputs[i].whole()) add_view(i, "_whole");
+    }
+    for (const text::ReducedArray& reduced : program_.reduced) {
+      add_view(reduced.input, absl::StrCat("_reduced", reduced.reduction));
     }
     if (!TakesExtents(spec_)) return;
     for (int d = 0; d < spec_.loop_rank; ++d) {
@@ -91,7 +141,9 @@ class KernelWriter {
 
   ValueId Size() {
     if (TakesExtents(spec_)) return builder_.Scalar(extents_[0]);
-    return builder_.Cast(SignedIndex(), builder_.Shape(outputs_[0], 0));
+    size_t output = 0;
+    while (spec_.outputs[output].access == Access::kGathered) ++output;
+    return builder_.Cast(SignedIndex(), builder_.Shape(outputs_[output], 0));
   }
 
   // The index along each loop dimension, from the last inwards; as far out as an argument depends on one. Unsigned,
@@ -104,7 +156,8 @@ class KernelWriter {
         if (form.access == Access::kIndexed) needed |= form.mask;
       }
     }
-    if (!TakesExtents(spec_)) {
+    needed |= (uint32_t{1} << spec_.output_rank) - 1;
+    if (spec_.loop_rank == 1) {
       indices_[0] = linear;
       return;
     }
@@ -137,15 +190,17 @@ class KernelWriter {
   Builder builder_;
   std::vector<ParamId> outputs_;
   std::vector<ParamId> inputs_;
+  std::vector<ParamId> views_;
   std::array<ParamId, kMaxRank> extents_{};
+  ValueId size_ = ir::kNone;
   ValueId linear_ = ir::kNone;
   std::array<ValueId, kMaxRank> indices_{};
 };
 
-// Bits 0-7 dtype, 8-9 access, 10 contiguous, 11-14 rank, 16-23 mask.
+// Bits 0-7 dtype, 8-10 access, 11 contiguous, 12-15 rank, 16-23 mask.
 uint64_t WordOf(const ArgumentForm& form) {
   return static_cast<uint64_t>(form.dtype) | static_cast<uint64_t>(form.access) << 8 |
-         static_cast<uint64_t>(form.contiguous) << 10 | static_cast<uint64_t>(form.rank) << 11 |
+         static_cast<uint64_t>(form.contiguous) << 11 | static_cast<uint64_t>(form.rank) << 12 |
          static_cast<uint64_t>(form.mask) << 16;
 }
 
@@ -154,6 +209,7 @@ uint64_t WordOf(const ArgumentForm& form) {
 int ArgumentForm::ArrayRank() const {
   switch (access) {
     case Access::kScalar:
+    case Access::kNone:
       return 0;
     case Access::kLinear:
       return 1;
@@ -168,10 +224,12 @@ int ArgumentForm::ArrayRank() const {
 absl::InlinedVector<uint64_t, 8> KeyOf(const Specialization& specialization) {
   // How many there are of each is the program's; two arguments share a word.
   absl::InlinedVector<uint64_t, 8> key = {static_cast<uint64_t>(specialization.loop_rank) |
-                                          static_cast<uint64_t>(specialization.index) << 8};
+                                          static_cast<uint64_t>(specialization.index) << 8 |
+                                          static_cast<uint64_t>(specialization.output_rank) << 16};
   int shift = 32;
-  for (const auto* forms : {&specialization.outputs, &specialization.inputs}) {
-    for (const ArgumentForm& form : *forms) {
+  const absl::Span<const ArgumentForm> all[] = {specialization.outputs, specialization.inputs, specialization.views};
+  for (const absl::Span<const ArgumentForm> forms : all) {
+    for (const ArgumentForm& form : forms) {
       if (shift == 64) {
         key.push_back(0);
         shift = 0;
@@ -180,7 +238,16 @@ absl::InlinedVector<uint64_t, 8> KeyOf(const Specialization& specialization) {
       shift += 32;
     }
   }
+  for (const Specialization::Reduction& reduction : specialization.reductions) {
+    key.push_back(uint64_t{reduction.rank} | uint64_t{reduction.outer_rank} << 8 | uint64_t{reduction.reduced} << 16);
+  }
   return key;
+}
+
+bool TakesExtents(const Specialization& specialization) {
+  if (specialization.loop_rank > 1) return true;
+  return std::all_of(specialization.outputs.begin(), specialization.outputs.end(),
+                     [](const ArgumentForm& form) { return form.access == Access::kGathered; });
 }
 
 absl::StatusOr<ir::Kernel> BuildKernel(const text::Program& program, const text::Typing& typing,

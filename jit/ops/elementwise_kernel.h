@@ -19,7 +19,8 @@ enum class Access : uint8_t {
   kScalar,    // A number.
   kLinear,    // A contiguous array of rank 1, indexed by the element's number.
   kIndexed,   // An array over the loop dimensions in `mask`, of that rank; rank 0 where it depends on none.
-  kGathered,  // An array of `rank`, read where the program says.
+  kGathered,  // An array of `rank`, read or written where the program says.
+  kNone,      // Not here: the array is read by reductions only.
 };
 
 struct ArgumentForm {
@@ -36,8 +37,20 @@ struct ArgumentForm {
 struct Specialization {
   int loop_rank = 1;  // Dimensions left after collapsing, at least 1.
   IndexWidth index = IndexWidth::kIndex64;
-  absl::InlinedVector<ArgumentForm, 8> outputs;  // kLinear or kIndexed over all loop dimensions.
+  absl::InlinedVector<ArgumentForm, 8> outputs;  // kLinear or kIndexed over all loop dimensions, or kGathered.
   absl::InlinedVector<ArgumentForm, 8> inputs;
+  // Arrays that the kernel is given once more: whole, for inputs that are elementwise too (Parameter::whole()), then,
+  // for each of Program::reduced, over the dimensions of its reduction. kScalar where the argument is a number.
+  absl::InlinedVector<ArgumentForm, 4> views;
+  // What the program may ask for, where it keeps the dimensions of the output (else 0), and of each reduction over
+  // axes.
+  int output_rank = 0;
+  struct Reduction {
+    uint8_t rank = 0;
+    uint8_t outer_rank = 0;
+    uint8_t reduced = 0;  // Bit d: dimension d.
+  };
+  absl::InlinedVector<Reduction, 2> reductions;
 };
 
 // The most elements of a loop that a 32-bit index counts: the last block's threads past the end must not wrap around.
@@ -46,11 +59,13 @@ inline constexpr int64_t kMaxElementsIndex32 = INT32_MAX - 1024;
 // Words that are equal exactly for equal specialisations: the dispatch key.
 absl::InlinedVector<uint64_t, 8> KeyOf(const Specialization& specialization);
 
-// Whether the kernel takes its size and inner extents as numbers after the arguments: at two loop dimensions and more.
-// Then they are, all int64 or (under kIndex32) all int32: the size, and the extents of dimensions 1 to loop_rank - 1.
-constexpr bool TakesExtents(const Specialization& specialization) { return specialization.loop_rank > 1; }
+// Whether the kernel takes its size and inner extents as numbers after the arguments: at two loop dimensions and more,
+// and where no output has the loop's shape. Then they are, all int64 or (under kIndex32) all int32: the size, and the
+// extents of dimensions 1 to loop_rank - 1.
+bool TakesExtents(const Specialization& specialization);
 
-// Parameters: outputs, inputs, extents. One thread an element. `typing` belongs to the dtypes of the specialisation.
+// Parameters: outputs, inputs, views, extents; none for kNone, nor for views that are kScalar. One thread an element.
+// `typing` belongs to the dtypes of the specialisation.
 absl::StatusOr<ir::Kernel> BuildKernel(const text::Program& program, const text::Typing& typing,
                                        const Specialization& specialization, const std::string& name);
 

@@ -132,7 +132,7 @@ TEST(FunctionsTest, AreTheOperatorsThatHaveNames) {
   for (int i = 0; i < ir::kNumOperators; ++i) {
     const ir::Op op = static_cast<ir::Op>(i);
     const std::string name = ir::Name(op);
-    const Function* function = FindFunction(name);
+    const Builtin* function = FindBuiltin(name);
     const bool named = name[0] >= 'a' && name[0] <= 'z' && op != ir::Op::kNeg;
     ASSERT_EQ(function != nullptr, named) << name;
     if (!named) continue;
@@ -147,10 +147,10 @@ TEST(FunctionsTest, AreTheOperatorsThatHaveNames) {
 
 TEST(FunctionsTest, CostlyOnesAreThoseOfALibraryAndDivisions) {
   for (const char* name : {"sin", "pow", "fmod", "remainder", "floor_div", "floor_mod", "remquo_quotient", "jn"}) {
-    EXPECT_TRUE(FindFunction(name)->heavy) << name;
+    EXPECT_TRUE(FindBuiltin(name)->heavy) << name;
   }
   for (const char* name : {"sqrt", "rsqrt", "fma", "true_div", "div_rz", "popc", "fast_sin", "ldexp", "select"}) {
-    EXPECT_FALSE(FindFunction(name)->heavy) << name;
+    EXPECT_FALSE(FindBuiltin(name)->heavy) << name;
   }
 }
 
