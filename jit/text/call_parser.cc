@@ -134,7 +134,7 @@ absl::Status ExpressionParser::BorderOfIndex(bool& whole) {
   Pending& top = pending_.back();
   if (top.element) {
     return source_.ErrorAt(Now().span, "an element that is written has no border",
-                           "write the ';' and what follows out");
+                           "leave the ';' and what follows out");
   }
   ++cursor_.at;
   const Border* border = Peek() == TokenKind::kName ? FindBorder(cursor_.TextOf(Now())) : nullptr;
@@ -175,7 +175,7 @@ absl::Status ExpressionParser::BeginCall(bool& whole) {
   const Token token = Now();
   const std::string_view name = cursor_.TextOf(token);
   whole = false;
-  if (const uint32_t* function = symbols_.FindFunction(name)) return BeginFunction(*function);
+  if (const uint32_t* function = symbols_.FindFunction(name)) return BeginFunction(*function, whole);
   if (const QueryName* query = FindQuery(name)) {
     whole = true;
     return QueryOf(*query);
@@ -248,14 +248,18 @@ absl::Status ExpressionParser::CloseCall(const Pending& call) {
 
 // Functions of the text.
 
-absl::Status ExpressionParser::BeginFunction(uint32_t function) {
+absl::Status ExpressionParser::BeginFunction(uint32_t function, bool& whole) {
   const Span span = Now().span;
   const Function& callee = program_.functions[function];
   if (callee.broken) return KnownMistake();
   pending_.push_back({.kind = PendingKind::kFunction, .symbol = function, .span = span});
   cursor_.at += 2;
   if (Peek() != TokenKind::kRightParen) return absl::OkStatus();
-  return WrongArity(span, static_cast<int>(callee.parameters.size()), 0);
+  whole = true;
+  SLIPWAY_RETURN_IF_ERROR(CloseFunction(pending_.back(), 0));
+  pending_.pop_back();
+  ++cursor_.at;
+  return absl::OkStatus();
 }
 
 // An argument that stands for an array is its name.
@@ -278,9 +282,8 @@ absl::Status ExpressionParser::ArrayArgument() {
   return absl::OkStatus();
 }
 
-absl::Status ExpressionParser::CloseFunction(const Pending& call) {
+absl::Status ExpressionParser::CloseFunction(const Pending& call, int given) {
   const Function& callee = program_.functions[call.symbol];
-  const int given = call.count + 1;
   const int wanted = static_cast<int>(callee.parameters.size());
   if (given != wanted) return WrongArity(call.span, wanted, given);
   if (callee.results != 1 && (pending_.size() != 1 || results_ == 1)) {

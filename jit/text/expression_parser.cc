@@ -435,7 +435,7 @@ absl::Status ExpressionParser::CloseParen() {
       SLIPWAY_RETURN_IF_ERROR(CloseCall(top));
       break;
     case PendingKind::kFunction:
-      SLIPWAY_RETURN_IF_ERROR(CloseFunction(top));
+      SLIPWAY_RETURN_IF_ERROR(CloseFunction(top, top.count + 1));
       break;
     case PendingKind::kAtomic:
       SLIPWAY_RETURN_IF_ERROR(CloseAtomic(top));

@@ -171,10 +171,10 @@ class ExpressionParser {
   absl::Status BorderOfIndex(bool& whole);
   void EmitGather(const Pending& index, Border border);
   absl::Status BeginCall(bool& whole);
-  absl::Status BeginFunction(uint32_t function);
+  absl::Status BeginFunction(uint32_t function, bool& whole);
   absl::Status ArrayArgument();
   absl::Status CloseCall(const Pending& call);
-  absl::Status CloseFunction(const Pending& call);
+  absl::Status CloseFunction(const Pending& call, int given);
   absl::Status ResultsUnwanted(const Node& call) const;
   absl::Status WrongArity(Span call, int wanted, int given) const;
   absl::Status UnknownFunction(Span span) const;

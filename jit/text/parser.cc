@@ -60,7 +60,7 @@ class Parser {
         mistakes_(mistakes) {}
 
   void Run() {
-    while (!mistakes_.full()) {
+    while (!mistakes_.full() && !gave_up_) {
       while (Peek() == TokenKind::kNewline) ++cursor_.at;
       if (Peek() == TokenKind::kEnd) break;
       const size_t scopes = symbols_.depth();
@@ -119,7 +119,14 @@ class Parser {
         function_ = nullptr;
       }
     }
-    cursor_.SkipStatement();
+    // A statement that broke off where the next one begins does not take it along.
+    const bool begins = Is("let") || Is("if") || Is("for") || Is("while") || Is("return");
+    if (!begins || !StartsLine(Now().span.offset) || Now().span.offset == statement_) cursor_.SkipStatement();
+  }
+  bool StartsLine(uint32_t offset) const {
+    const std::string_view before = source_.text().substr(0, offset);
+    const size_t last = before.find_last_not_of(" \t\r");
+    return last == std::string_view::npos || before[last] == '\n';
   }
 
   // Statements.
@@ -206,7 +213,8 @@ class Parser {
     }
     return absl::OkStatus();
   }
-  absl::Status TooMuch(Span at, std::string_view message, uint32_t limit) const {
+  absl::Status TooMuch(Span at, std::string_view message, uint32_t limit) {
+    gave_up_ = true;  // Whatever follows is too much, too.
     return source_.ErrorAt(at, message, Cat("at most ", limit, " are allowed; split it into several texts"));
   }
 
@@ -417,7 +425,12 @@ class Parser {
       SLIPWAY_RETURN_IF_ERROR(parser.RunIndex());
     } while (Peek() == TokenKind::kComma);
     if (Peek() != TokenKind::kRightBracket) {
-      return Expected(Cat("']' to end the index of ", source_.TextOf(target)));
+      const absl::Status status = Peek() == TokenKind::kNewline && cursor_.TextOf(Now()) == ";"
+                                      ? source_.ErrorAt(Now().span, "an element that is written has no border",
+                                                        "leave the ';' and what follows out")
+                                      : Expected(Cat("']' to end the index of ", source_.TextOf(target)));
+      while (Peek() != TokenKind::kRightBracket && Peek() != TokenKind::kEnd) ++cursor_.at;
+      return status;
     }
     ++cursor_.at;
     SLIPWAY_RETURN_IF_ERROR(symbols_.SetRank(symbol, rank, target));
@@ -641,6 +654,10 @@ class Parser {
 
   absl::Status FunctionParameters() {
     if (Peek() != TokenKind::kLeftParen) return Expected("'(' and the names of parameters");
+    if (Peek(1) == TokenKind::kRightParen) {
+      cursor_.at += 2;
+      return absl::OkStatus();
+    }
     do {
       ++cursor_.at;
       if (Peek() != TokenKind::kName) return Expected("the name of a parameter");
@@ -765,6 +782,7 @@ class Parser {
   uint32_t last_return_ = kNoNode;
   uint32_t statement_ = 0;  // Where it begins.
   bool constant_ = false;   // Of the last expression.
+  bool gave_up_ = false;
 };
 
 // What is known once the whole text has been read.
