@@ -276,7 +276,7 @@ void Emitter::VisitStatement(const Node& node) {
       break;
     case NodeKind::kForBegin: {
       const ValueId step = Pop(), end = Pop(), begin = Pop();
-      values_[node.symbol] = builder_.BeginFor(symbol->name, DType::kInt64, begin, end, step);
+      values_[node.symbol] = builder_.BeginFor(symbol->name, node.dtype, begin, end, step);
       break;
     }
     case NodeKind::kForEnd:

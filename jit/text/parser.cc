@@ -505,6 +505,8 @@ class Parser {
     const Span name = Now().span;
     SLIPWAY_RETURN_IF_ERROR(CheckTargetWord(name));
     ++cursor_.at;
+    DType dtype = DType::kVoid;
+    SLIPWAY_RETURN_IF_ERROR(OptionalType(dtype));
     if (!Is("in")) return Expected("'in'", "write for k in 0..n { ... }");
     ++cursor_.at;
     SLIPWAY_RETURN_IF_ERROR(ExpressionBefore(TokenKind::kDotDot, "'..' and the end of the range"));
@@ -527,7 +529,9 @@ class Parser {
       symbols_.Break(name);
       return absl::OkStatus();
     }
-    Emit(NodeKind::kForBegin, name).symbol = *symbol;
+    Node& node = Emit(NodeKind::kForBegin, name);
+    node.symbol = *symbol;
+    node.dtype = dtype == DType::kVoid ? DType::kInt64 : dtype;
     return absl::OkStatus();
   }
 
