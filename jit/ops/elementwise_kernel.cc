@@ -62,7 +62,7 @@ class KernelWriter {
         .outputs = outputs_, .index_type = SignedIndex(), .number = linear_, .size = size_, .rank = spec_.output_rank};
     site.inputs.resize(spec_.inputs.size());
     site.indices.assign(indices_.begin(), indices_.begin() + spec_.output_rank);
-    if (program_.wants_indices) AddExtents(site);
+    if (program_.wants_extents) AddExtents(site);
     size_t view = 0;
     for (size_t i = 0; i < site.inputs.size(); ++i) {
       if (program_.inputs[i].whole()) site.inputs[i].array = views_[view++];

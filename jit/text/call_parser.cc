@@ -389,6 +389,7 @@ absl::Status ExpressionParser::QueryOf(QueryName name) {
   program_.wants_number |= node.detail == static_cast<uint8_t>(Query::kNumber);
   program_.wants_indices |= dimension && !array;
   program_.wants_indices |= node.detail == static_cast<uint8_t>(Query::kRank);
+  program_.wants_extents |= dimension && name == QueryName::kShape && !array;
   if (dimension) program_.queries.push_back(static_cast<uint32_t>(program_.nodes.size()));
   ++cost_.operations;
   constant_ = false;

@@ -217,6 +217,7 @@ struct Program {
   std::vector<uint32_t> queries;  // Nodes that ask for a dimension, of the output or of an array.
   bool wants_number = false;      // Of the element.
   bool wants_indices = false;     // Along the output's own dimensions.
+  bool wants_extents = false;     // Of those dimensions.
 
   // Whether a kernel may visit the elements in any order and shape.
   bool loops_freely() const { return !wants_number && !wants_indices && axis_reductions.empty(); }
