@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -45,11 +46,19 @@ constexpr BinaryOperator kBinaryOperators[] = {
     {TokenKind::kPercent, Op::kRem, kPrecProduct},
 };
 
-const BinaryOperator* FindBinary(TokenKind kind) {
-  for (const BinaryOperator& binary : kBinaryOperators) {
-    if (binary.token == kind) return &binary;
+// One behind the operator's place among them, by token; 0 for what is none.
+struct BinaryByToken {
+  constexpr BinaryByToken() {
+    for (size_t i = 0; i < std::size(kBinaryOperators); ++i)
+      at[static_cast<uint8_t>(kBinaryOperators[i].token)] = i + 1;
   }
-  return nullptr;
+  uint8_t at[256] = {};
+};
+constexpr BinaryByToken kBinaryByToken;
+
+const BinaryOperator* FindBinary(TokenKind kind) {
+  const uint8_t at = kBinaryByToken.at[static_cast<uint8_t>(kind)];
+  return at == 0 ? nullptr : &kBinaryOperators[at - 1];
 }
 
 bool IsComparison(Precedence precedence) { return precedence == kPrecEquality || precedence == kPrecRelation; }

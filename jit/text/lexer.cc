@@ -1,6 +1,7 @@
 #include "jit/text/lexer.h"
 
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <string_view>
 
@@ -15,69 +16,71 @@ namespace {
 struct Spelling {
   std::string_view text;
   TokenKind kind;
+  std::string_view hint = {};  // Of an operator of another language: what to write.
 };
 
-// Longest first among those that share a beginning.
-constexpr Spelling kOperators[] = {
-    {"<<=", TokenKind::kShiftLeftAssign},
-    {">>=", TokenKind::kShiftRightAssign},
-    {"+=", TokenKind::kPlusAssign},
-    {"-=", TokenKind::kMinusAssign},
-    {"*=", TokenKind::kStarAssign},
-    {"/=", TokenKind::kSlashAssign},
-    {"%=", TokenKind::kPercentAssign},
-    {"&=", TokenKind::kAmpAssign},
-    {"|=", TokenKind::kPipeAssign},
-    {"^=", TokenKind::kCaretAssign},
-    {"..", TokenKind::kDotDot},
-    {"{", TokenKind::kLeftBrace},
-    {"}", TokenKind::kRightBrace},
-    {"->", TokenKind::kArrow},
-    {"<<", TokenKind::kShiftLeft},
-    {">>", TokenKind::kShiftRight},
-    {"<=", TokenKind::kLessEqual},
-    {">=", TokenKind::kGreaterEqual},
-    {"==", TokenKind::kEqual},
-    {"!=", TokenKind::kNotEqual},
-    {"&&", TokenKind::kAndAnd},
-    {"||", TokenKind::kOrOr},
+// Those that begin alike stand together, the longest first.
+constexpr Spelling kSpellings[] = {
     {"(", TokenKind::kLeftParen},
     {")", TokenKind::kRightParen},
     {"[", TokenKind::kLeftBracket},
     {"]", TokenKind::kRightBracket},
+    {"{", TokenKind::kLeftBrace},
+    {"}", TokenKind::kRightBrace},
     {",", TokenKind::kComma},
-    {"=", TokenKind::kAssign},
     {"?", TokenKind::kQuestion},
-    {":", TokenKind::kColon},
-    {"+", TokenKind::kPlus},
-    {"-", TokenKind::kMinus},
-    {"*", TokenKind::kStar},
-    {"/", TokenKind::kSlash},
-    {"%", TokenKind::kPercent},
-    {"&", TokenKind::kAmp},
-    {"|", TokenKind::kPipe},
-    {"^", TokenKind::kCaret},
     {"~", TokenKind::kTilde},
+    {"..", TokenKind::kDotDot},
+    {":=", TokenKind::kBad, "write ="},
+    {":", TokenKind::kColon},
+    {"===", TokenKind::kBad, "write =="},
+    {"==", TokenKind::kEqual},
+    {"=", TokenKind::kAssign},
+    {"!=", TokenKind::kNotEqual},
     {"!", TokenKind::kBang},
+    {"<<=", TokenKind::kShiftLeftAssign},
+    {"<<", TokenKind::kShiftLeft},
+    {"<=", TokenKind::kLessEqual},
+    {"<>", TokenKind::kBad, "write !="},
     {"<", TokenKind::kLess},
+    {">>=", TokenKind::kShiftRightAssign},
+    {">>", TokenKind::kShiftRight},
+    {">=", TokenKind::kGreaterEqual},
     {">", TokenKind::kGreater},
+    {"&&", TokenKind::kAndAnd},
+    {"&=", TokenKind::kAmpAssign},
+    {"&", TokenKind::kAmp},
+    {"||", TokenKind::kOrOr},
+    {"|=", TokenKind::kPipeAssign},
+    {"|", TokenKind::kPipe},
+    {"^=", TokenKind::kCaretAssign},
+    {"^", TokenKind::kCaret},
+    {"++", TokenKind::kBad, "write x + 1; a sign after a sign needs a space"},
+    {"+=", TokenKind::kPlusAssign},
+    {"+", TokenKind::kPlus},
+    {"--", TokenKind::kBad, "write x - 1; a sign after a sign needs a space"},
+    {"->", TokenKind::kArrow},
+    {"-=", TokenKind::kMinusAssign},
+    {"-", TokenKind::kMinus},
+    {"**", TokenKind::kBad, "a power is written pow(x, y)"},
+    {"*=", TokenKind::kStarAssign},
+    {"*", TokenKind::kStar},
+    {"//", TokenKind::kBad, "flooring division is written floor_div(x, y), a comment starts with #"},
+    {"/=", TokenKind::kSlashAssign},
+    {"/", TokenKind::kSlash},
+    {"%=", TokenKind::kPercentAssign},
+    {"%", TokenKind::kPercent},
 };
 
-struct Foreign {
-  std::string_view text;
-  std::string_view hint;
+// Where those that begin with a character stand: one behind the first, 0 if there is none.
+struct FirstCharacters {
+  constexpr FirstCharacters() {
+    for (size_t i = std::size(kSpellings); i > 0; --i) at[static_cast<uint8_t>(kSpellings[i - 1].text[0])] = i;
+  }
+  uint8_t at[256] = {};
 };
+constexpr FirstCharacters kFirst;
 
-// Operators of other languages, looked for first.
-constexpr Foreign kForeignOperators[] = {
-    {"**", "a power is written pow(x, y)"},
-    {"//", "flooring division is written floor_div(x, y), a comment starts with #"},
-    {"<>", "write !="},
-    {"===", "write =="},
-    {"++", "write x + 1; a sign after a sign needs a space"},
-    {"--", "write x - 1; a sign after a sign needs a space"},
-    {":=", "write ="},
-};
 bool StartsName(char c) { return absl::ascii_isalpha(static_cast<unsigned char>(c)) || c == '_'; }
 bool ContinuesName(char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
@@ -205,19 +208,18 @@ class Lexer {
 
   void Operator() {
     const std::string_view rest = text_.substr(at_);
-    for (const Foreign& foreign : kForeignOperators) {
-      if (rest.substr(0, foreign.text.size()) == foreign.text) {
-        return ErrorHere(foreign.text.size(), Cat("'", foreign.text, "' is no operator here"), foreign.hint);
-      }
-    }
-    for (const Spelling& spelling : kOperators) {
+    for (size_t i = kFirst.at[static_cast<uint8_t>(rest[0])]; i > 0 && i <= std::size(kSpellings); ++i) {
+      const Spelling& spelling = kSpellings[i - 1];
+      if (spelling.text[0] != rest[0]) break;
       if (rest.substr(0, spelling.text.size()) != spelling.text) continue;
+      if (spelling.kind == TokenKind::kBad) {
+        return ErrorHere(spelling.text.size(), Cat("'", spelling.text, "' is no operator here"), spelling.hint);
+      }
       if (spelling.kind == TokenKind::kLeftParen || spelling.kind == TokenKind::kLeftBracket) ++brackets_;
       if (spelling.kind == TokenKind::kRightParen || spelling.kind == TokenKind::kRightBracket) {
         if (brackets_ > 0) --brackets_;
       }
-      Push(spelling.kind, spelling.text.size());
-      return;
+      return Push(spelling.kind, spelling.text.size());
     }
     UnexpectedCharacter();
   }
