@@ -6,8 +6,10 @@
 //
 // The language stands in docs/language.md. Inputs are numbers or arrays, broadcast against each other as NumPy does
 // (any rank to 8, strides of any sign, zero strides, no elements at all); inputs that the text reads with an index are
-// gathered from instead and take no part in broadcasting. Without a signature, free names in order of first appearance
-// are the inputs and assigned names the outputs; with one ("a: T, x: T[], table: f32[:] -> z: T[]") its order counts.
+// gathered from instead and take no part in broadcasting; results of reductions over axes do. Outputs that the text
+// writes by index are given by the caller (Into), and may overlap nothing. Without a signature, free names in order of
+// first appearance are the inputs and assigned names the outputs; with one ("a: T, x: T[], table: f32[:] -> z: T[]")
+// its order counts.
 //
 // One kernel is compiled for each combination of dtypes, of layouts after dimensions have been collapsed, and of index
 // width; the values of numbers, sizes and addresses never compile anything. How arguments of given types, shapes and
