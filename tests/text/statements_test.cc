@@ -284,6 +284,7 @@ TEST_F(StatementsTest, ExtentsOfArrays) {
   EXPECT_THAT(Run<int64_t>("z = size(t) + i * shape(t, 0)", Filled<float, 1>({5}, 0, 1), From<int64_t>({0, 1})),
               ElementsAre(5, 10));
   EXPECT_THAT(Run<int64_t>("z = 10 * size(x) + rank(x) + int64(x)", 3), ElementsAre(13));
+  EXPECT_THAT(Run<int64_t>("z = 10 * shape(x, 0) + shape(x, 1)", x), ElementsAre(23));  // Asked, and nothing else.
 }
 
 TEST_F(StatementsTest, DimensionsThatAreNotThere) {
