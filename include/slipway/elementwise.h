@@ -6,8 +6,10 @@
 //
 // The language stands in docs/language.md. Inputs are numbers or arrays, broadcast against each other as NumPy does
 // (any rank to 8, strides of any sign, zero strides, no elements at all); inputs that the text reads with an index are
-// gathered from instead and take no part in broadcasting. Without a signature, free names in order of first appearance
-// are the inputs and assigned names the outputs; with one ("a: T, x: T[], table: f32[:] -> z: T[]") its order counts.
+// gathered from instead and take no part in broadcasting; results of reductions over axes do. Outputs that the text
+// writes by index are given by the caller (Into), and may overlap nothing. Without a signature, free names in order of
+// first appearance are the inputs and assigned names the outputs; with one ("a: T, x: T[], table: f32[:] -> z: T[]")
+// its order counts.
 //
 // One kernel is compiled for each combination of dtypes, of layouts after dimensions have been collapsed, and of index
 // width; the values of numbers, sizes and addresses never compile anything. How arguments of given types, shapes and
@@ -37,6 +39,7 @@
 #include "slipway/array.h"
 #include "slipway/compile_options.h"
 #include "slipway/device.h"
+#include "slipway/elementwise_options.h"
 #include "slipway/elementwise_plan.h"
 #include "slipway/kernel.h"
 #include "slipway/packing.h"
@@ -76,6 +79,8 @@ class Elementwise {
   // underscores. INVALID_ARGUMENT with line, caret and what was expected for every mistake that needs no dtypes.
   static absl::StatusOr<Elementwise> Parse(std::string_view text, std::string_view signature = {},
                                            std::string_view name = "elementwise", const CompileOptions& options = {});
+  // The same, with numbers that the text may use by name.
+  static absl::StatusOr<Elementwise> Parse(std::string_view text, const ElementwiseOptions& options);
 
   // Inputs by name, or by position. Allocates the output on the stream's device, with the dtype of its value (or as
   // declared) and the shape that the inputs broadcast to (0-d if all are numbers). Only for texts with one output.

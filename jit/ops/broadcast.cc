@@ -88,6 +88,7 @@ void Describe(const Loop& loop, LoopOperand& operand) {
   operand.contiguous = true;
   int64_t dense = 1;
   for (int d = loop.shape.rank - 1; d >= 0; --d) {
+    if (loop.shape.extents[d] == 1) operand.strides[d] = dense;  // Any will do; this one is in no array's way.
     if (operand.strides[d] == 0) continue;
     operand.mask |= uint32_t{1} << d;
     operand.contiguous &= operand.strides[d] == dense;
@@ -134,11 +135,13 @@ LoopOperand MakeOperand(const Loop& loop, absl::Span<const int64_t> shape, absl:
   return operand;
 }
 
-void Collapse(Loop& loop, absl::Span<LoopOperand> operands) {
-  DropUnitDimensions(loop, operands);
-  TurnForward(loop, operands);
-  SortDimensions(loop, operands);
-  MergeDimensions(loop, operands);
+void Collapse(Loop& loop, absl::Span<LoopOperand> operands, LoopOrder order) {
+  if (order != LoopOrder::kDimensions) DropUnitDimensions(loop, operands);
+  if (order == LoopOrder::kAny) {
+    TurnForward(loop, operands);
+    SortDimensions(loop, operands);
+  }
+  if (order != LoopOrder::kDimensions) MergeDimensions(loop, operands);
   if (loop.shape.rank == 0) {
     // One element: call it an array of one dimension, which is the kernel that longer arrays have anyway.
     loop.shape.rank = 1;

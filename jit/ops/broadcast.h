@@ -49,12 +49,19 @@ struct Loop {
 // The operand that array shape and strides give when broadcast to the loop's shape (BroadcastsTo() holds).
 LoopOperand MakeOperand(const Loop& loop, absl::Span<const int64_t> shape, absl::Span<const int64_t> strides);
 
+// What a loop keeps of the output's shape.
+enum class LoopOrder : uint8_t {
+  kAny,         // Nothing: elements come in any order.
+  kRowMajor,    // Elements are counted in row-major order.
+  kDimensions,  // Every dimension is one of the loop's.
+};
+
 // Rewrites loop and operands so that they visit the same elements in as few dimensions as can be: extents of 1 are
 // dropped, dimensions along which every operand runs backwards are turned round, sorted by the strides of the first
 // operand (then of the next where those are equal), and merged where every operand steps through two as through one.
 // Contiguous arrays of one shape end as one dimension, whatever their rank; so
-// does a single element. Not for empty loops.
-void Collapse(Loop& loop, absl::Span<LoopOperand> operands);
+// does a single element. `order` may forbid some of it. Not for empty loops.
+void Collapse(Loop& loop, absl::Span<LoopOperand> operands, LoopOrder order = LoopOrder::kAny);
 
 // The bytes that an operand touches: [begin, end) relative to its array's first element.
 struct ByteRange {

@@ -30,10 +30,13 @@ using elementwise::ArgumentForm;
 using elementwise::Arguments;
 using elementwise::BindByName;
 using elementwise::BindByPosition;
+using elementwise::Given;
 using elementwise::Loop;
 using elementwise::LoopOperand;
+using elementwise::LoopOrder;
 using elementwise::Plan;
 using elementwise::Shape;
+using elementwise::Shapes;
 using elementwise::Specialization;
 using text::Cat;
 using text::ShapeRule;
@@ -139,10 +142,10 @@ struct Elementwise::State {
     if (last.load(std::memory_order_relaxed) != &plan.coded) last.store(&plan.coded, std::memory_order_release);
   }
   absl::StatusOr<Plan> PlanFor(const Device& device, const Arguments& arguments, const text::Typing& typing,
-                               const Shape& shape);
+                               const Shapes& shapes);
   // The plan of the call, kept if there is room; else `here` holds it.
   absl::StatusOr<const Plan*> KeptPlan(const Device& device, absl::Span<const uint64_t> key, const Arguments& arguments,
-                                       const text::Typing& typing, const Shape& shape,
+                                       const text::Typing& typing, const Shapes& shapes,
                                        std::unique_ptr<const Plan>& here);
   absl::StatusOr<Kernel> CompileFor(const Device& device, const text::Typing& typing,
                                     const Specialization& specialization);
@@ -178,49 +181,98 @@ absl::StatusOr<Kernel> Elementwise::State::CompileFor(const Device& device, cons
 }
 
 absl::StatusOr<Plan> Elementwise::State::PlanFor(const Device& device, const Arguments& arguments,
-                                                 const text::Typing& typing, const Shape& shape) {
+                                                 const text::Typing& typing, const Shapes& shapes) {
+  const Shape& shape = shapes.loop;
   Loop loop{.shape = shape, .size = ElementCount(shape.rank, shape.extents)};
-  absl::InlinedVector<LoopOperand, 8> operands;  // Outputs, then inputs that the loop goes over.
-  for (const Arg* output : arguments.outputs) {
-    operands.push_back(MakeOperand(loop, output->shape(), output->strides()));
+  const auto goes_over = [](const text::Parameter& parameter, const Arg& arg) {
+    return !arg.is_scalar() && parameter.elementwise();
+  };
+  absl::InlinedVector<LoopOperand, 8> operands;  // Outputs, then inputs, that the loop goes over.
+  for (size_t i = 0; i < arguments.outputs.size(); ++i) {
+    const Arg& output = *arguments.outputs[i];
+    if (!goes_over(program.outputs[i], output)) continue;
+    operands.push_back(MakeOperand(loop, output.shape(), output.strides()));
   }
   for (size_t i = 0; i < arguments.inputs.size(); ++i) {
     const Arg& input = *arguments.inputs[i];
-    if (input.is_scalar() || program.inputs[i].shape == ShapeRule::kGathered) continue;
-    operands.push_back(MakeOperand(loop, input.shape(), input.strides()));
+    if (goes_over(program.inputs[i], input)) operands.push_back(MakeOperand(loop, input.shape(), input.strides()));
   }
-  Collapse(loop, absl::MakeSpan(operands));
+  const bool keeps_dimensions = program.wants_indices || !program.axis_reductions.empty();
+  Collapse(loop, absl::MakeSpan(operands),
+           keeps_dimensions       ? LoopOrder::kDimensions
+           : program.wants_number ? LoopOrder::kRowMajor
+                                  : LoopOrder::kAny);
 
-  Specialization specialization{.loop_rank = loop.shape.rank};
+  Specialization specialization{.loop_rank = loop.shape.rank, .output_rank = keeps_dimensions ? shape.rank : 0};
   bool index32 = loop.size <= elementwise::kMaxElementsIndex32;
-  bool vector = true;                          // Whether all that the loop goes over is aligned for wide accesses.
-  absl::InlinedVector<AnyArrayView, 8> views;  // Of all arrays, as the kernel is given them.
-  size_t at = 0;
-  for (const Arg* output : arguments.outputs) {
-    specialization.outputs.push_back(FormOf(*output, operands[at]));
-    SLIPWAY_ASSIGN_OR_RETURN(AnyArrayView view, ViewFor(device, *output, loop, operands[at++], /*read_only=*/false));
+  bool vector = true;                   // Whether all that the loop goes over is aligned for wide accesses.
+  absl::InlinedVector<Given, 8> given;  // To the kernel's parameters.
+  const auto give_view = [&](size_t argument, const AnyArrayView& view) {
     index32 &= (view.facts() & facts::kIndex32) != 0;
-    vector &= (output->facts() & view.facts() & facts::kVector) != 0;
-    views.push_back(view);
+    given.push_back({.argument = static_cast<uint32_t>(argument), .view = view});
+  };
+  const auto whole = [](const Arg& arg) {
+    return ArgumentForm{.dtype = arg.dtype(),
+                        .access = Access::kGathered,
+                        .rank = static_cast<uint8_t>(arg.rank()),
+                        .contiguous = (arg.facts() & facts::kContiguous) != 0};
+  };
+  const size_t outputs = arguments.outputs.size();
+  size_t at = 0;
+  const auto add = [&](const text::Parameter& parameter, const Arg& arg, size_t argument,
+                       bool read_only) -> absl::StatusOr<ArgumentForm> {
+    if (arg.is_scalar()) {
+      given.push_back({.argument = static_cast<uint32_t>(argument)});
+      return ArgumentForm{.dtype = arg.dtype(), .access = Access::kScalar};
+    }
+    if (parameter.shape == ShapeRule::kGathered) {
+      give_view(argument, arg.view());
+      return whole(arg);
+    }
+    if (!parameter.elementwise()) return ArgumentForm{.dtype = arg.dtype(), .access = Access::kNone};
+    SLIPWAY_ASSIGN_OR_RETURN(const AnyArrayView view, ViewFor(device, arg, loop, operands[at], read_only));
+    vector &= (arg.facts() & view.facts() & facts::kVector) != 0;
+    give_view(argument, view);
+    return FormOf(arg, operands[at++]);
+  };
+  for (size_t i = 0; i < outputs; ++i) {
+    SLIPWAY_ASSIGN_OR_RETURN(ArgumentForm form, add(program.outputs[i], *arguments.outputs[i], i, /*read_only=*/false));
+    specialization.outputs.push_back(form);
   }
   for (size_t i = 0; i < arguments.inputs.size(); ++i) {
+    SLIPWAY_ASSIGN_OR_RETURN(ArgumentForm form,
+                             add(program.inputs[i], *arguments.inputs[i], outputs + i, /*read_only=*/true));
+    specialization.inputs.push_back(form);
+  }
+  // What the kernel is given once more.
+  const ArgumentForm number{.access = Access::kScalar};
+  for (size_t i = 0; i < arguments.inputs.size(); ++i) {
     const Arg& input = *arguments.inputs[i];
+    if (!program.inputs[i].whole()) continue;
+    specialization.views.push_back(input.is_scalar() ? number : whole(input));
+    if (!input.is_scalar()) give_view(outputs + i, input.view());
+  }
+  for (const text::ReducedArray& reduced : program.reduced) {
+    const Arg& input = *arguments.inputs[reduced.input];
     if (input.is_scalar()) {
-      specialization.inputs.push_back({.dtype = input.dtype(), .access = Access::kScalar});
-    } else if (program.inputs[i].shape == ShapeRule::kGathered) {
-      specialization.inputs.push_back({.dtype = input.dtype(),
-                                       .access = Access::kGathered,
-                                       .rank = static_cast<uint8_t>(input.rank()),
-                                       .contiguous = (input.facts() & facts::kContiguous) != 0});
-      index32 &= (input.facts() & facts::kIndex32) != 0;
-      views.push_back(input.view());
-    } else {
-      specialization.inputs.push_back(FormOf(input, operands[at]));
-      SLIPWAY_ASSIGN_OR_RETURN(AnyArrayView view, ViewFor(device, input, loop, operands[at++], /*read_only=*/true));
-      index32 &= (view.facts() & facts::kIndex32) != 0;
-      vector &= (input.facts() & view.facts() & facts::kVector) != 0;
-      views.push_back(view);
+      specialization.views.push_back(number);
+      continue;
     }
+    const Loop operand{.shape = shapes.operands[reduced.reduction]};
+    const LoopOperand over = MakeOperand(operand, input.shape(), input.strides());
+    SLIPWAY_ASSIGN_OR_RETURN(
+        const AnyArrayView view,
+        AnyArrayView::Make(device, input.dtype(), input.data(), operand.shape.span(),
+                           absl::MakeConstSpan(over.strides, static_cast<size_t>(operand.shape.rank)), true));
+    specialization.views.push_back(whole(Arg(view)));
+    give_view(outputs + reduced.input, view);
+  }
+  for (size_t r = 0; r < program.axis_reductions.size(); ++r) {
+    const uint32_t outer = program.axis_reductions[r].outer;
+    const Shape& around = outer == text::AxisReduction::kNoReduction ? shape : shapes.operands[outer];
+    specialization.reductions.push_back({.rank = static_cast<uint8_t>(shapes.operands[r].rank),
+                                         .outer_rank = static_cast<uint8_t>(around.rank),
+                                         .reduced = static_cast<uint8_t>(shapes.reduced[r])});
   }
   specialization.index = index32 ? IndexWidth::kIndex32 : IndexWidth::kIndex64;
   if (vector && elementwise::TakesWideAccesses(device)) {
@@ -239,13 +291,13 @@ absl::StatusOr<Plan> Elementwise::State::PlanFor(const Device& device, const Arg
   key.push_back(reinterpret_cast<uint64_t>(device.state().get()));
   SLIPWAY_ASSIGN_OR_RETURN(const Kernel* kernel,
                            kernels.GetOrMake(key, [&] { return CompileFor(device, typing, specialization); }));
-  return elementwise::MakePlan(*kernel, program, shape, loop.size, specialization.lanes, arguments, views, extents);
+  return elementwise::MakePlan(*kernel, program, shape, loop.size, specialization.lanes, arguments, given, extents);
 }
 
 absl::StatusOr<const Plan*> Elementwise::State::KeptPlan(const Device& device, absl::Span<const uint64_t> key,
                                                          const Arguments& arguments, const text::Typing& typing,
-                                                         const Shape& shape, std::unique_ptr<const Plan>& here) {
-  SLIPWAY_ASSIGN_OR_RETURN(Plan made, PlanFor(device, arguments, typing, shape));
+                                                         const Shapes& shapes, std::unique_ptr<const Plan>& here) {
+  SLIPWAY_ASSIGN_OR_RETURN(Plan made, PlanFor(device, arguments, typing, shapes));
   auto plan = std::make_unique<Plan>(std::move(made));
   plan->Settle();
   here = std::move(plan);
@@ -268,20 +320,23 @@ absl::Status Elementwise::State::Run(const Stream& stream, const Arguments& argu
   SLIPWAY_RETURN_IF_ERROR(CheckStream(stream));
   SLIPWAY_RETURN_IF_ERROR(elementwise::CheckArguments(program, arguments, stream.device()));
   SLIPWAY_ASSIGN_OR_RETURN(const text::Typing* typing, TypingOf(arguments));
-  SLIPWAY_ASSIGN_OR_RETURN(const Shape shape, LoopShape(program, arguments));
+  SLIPWAY_ASSIGN_OR_RETURN(const Shapes shapes, ShapesOf(program, arguments));
+  const Shape& shape = shapes.loop;
   SLIPWAY_RETURN_IF_ERROR(CheckOverlaps(program, arguments, shape));
   if (ElementCount(shape.rank, shape.extents) == 0) return absl::OkStatus();
   std::unique_ptr<const Plan> here;
-  SLIPWAY_ASSIGN_OR_RETURN(const Plan* plan, KeptPlan(stream.device(), key, arguments, *typing, shape, here));
+  SLIPWAY_ASSIGN_OR_RETURN(const Plan* plan, KeptPlan(stream.device(), key, arguments, *typing, shapes, here));
   if (here == nullptr) Remember(*plan, slot);
   return LaunchPlanned(*plan, stream, arguments);
 }
 
 absl::StatusOr<std::vector<AnyArray>> Elementwise::State::Allocate(const Stream& stream, Arguments arguments) {
   SLIPWAY_RETURN_IF_ERROR(CheckStream(stream));
+  SLIPWAY_RETURN_IF_ERROR(elementwise::CheckAllocates(program));
   SLIPWAY_RETURN_IF_ERROR(elementwise::CheckArguments(program, arguments, stream.device()));
   SLIPWAY_ASSIGN_OR_RETURN(const text::Typing* typing, TypingOf(arguments));
-  SLIPWAY_ASSIGN_OR_RETURN(const Shape shape, LoopShape(program, arguments));
+  SLIPWAY_ASSIGN_OR_RETURN(const Shapes shapes, ShapesOf(program, arguments));
+  const Shape& shape = shapes.loop;
   std::vector<AnyArray> arrays;
   arrays.reserve(typing->outputs.size());
   absl::InlinedVector<Arg, 4> args;
@@ -297,7 +352,7 @@ absl::StatusOr<std::vector<AnyArray>> Elementwise::State::Allocate(const Stream&
   const Plan* plan = known == nullptr ? nullptr : known->get();
   std::unique_ptr<const Plan> here;
   if (plan == nullptr) {
-    SLIPWAY_ASSIGN_OR_RETURN(plan, KeptPlan(stream.device(), key, arguments, *typing, shape, here));
+    SLIPWAY_ASSIGN_OR_RETURN(plan, KeptPlan(stream.device(), key, arguments, *typing, shapes, here));
   }
   SLIPWAY_RETURN_IF_ERROR(LaunchPlanned(*plan, stream, arguments));
   return arrays;
@@ -305,14 +360,19 @@ absl::StatusOr<std::vector<AnyArray>> Elementwise::State::Allocate(const Stream&
 
 absl::StatusOr<Elementwise> Elementwise::Parse(std::string_view text, std::string_view signature, std::string_view name,
                                                const CompileOptions& options) {
-  SLIPWAY_RETURN_IF_ERROR(CheckName(name));
-  SLIPWAY_RETURN_IF_ERROR(CheckOptions(options));
+  return Parse(text,
+               ElementwiseOptions{.signature = std::string(signature), .name = std::string(name), .compile = options});
+}
+
+absl::StatusOr<Elementwise> Elementwise::Parse(std::string_view text, const ElementwiseOptions& options) {
+  SLIPWAY_RETURN_IF_ERROR(CheckName(options.name));
+  SLIPWAY_RETURN_IF_ERROR(CheckOptions(options.compile));
   const auto begin = std::chrono::steady_clock::now();
-  SLIPWAY_ASSIGN_OR_RETURN(text::Program program, text::Parse(text, signature));
+  SLIPWAY_ASSIGN_OR_RETURN(text::Program program, text::Parse(text, options.signature, options.constants));
   auto state = std::make_shared<State>();
   state->program = std::move(program);
-  state->name = name;
-  state->options = options;
+  state->name = options.name;
+  state->options = options.compile;
   state->parse_microseconds = MicrosecondsSince(begin);
   return Elementwise(std::move(state));
 }

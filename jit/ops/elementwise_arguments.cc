@@ -8,11 +8,13 @@
 
 #include "driver/status_macros.h"
 #include "jit/text/cat.h"
+#include "jit/text/functions.h"
 #include "jit/text/suggest.h"
 
 namespace slipway::elementwise {
 namespace {
 
+using text::AxisReduction;
 using text::Cat;
 using text::Parameter;
 using text::Program;
@@ -56,7 +58,22 @@ absl::Status CheckMemory(std::string_view role, const Parameter& parameter, cons
   return absl::OkStatus();
 }
 
+// An array that the text reads by index, whatever else it does with it.
+absl::Status CheckWhole(const Parameter& parameter, const Arg& arg) {
+  if (parameter.indexed && parameter.rank != 0 && (arg.is_scalar() || arg.rank() != parameter.rank)) {
+    return Invalid(Cat(Called("input", parameter), ": it is read with ", parameter.rank,
+                       parameter.rank == 1 ? " index" : " indices", ", so an array of rank ", parameter.rank,
+                       " is wanted; ", Describe(arg), " is given"));
+  }
+  if (parameter.folded && !arg.is_scalar() && ElementCount(arg.rank(), arg.shape().data()) == 0) {
+    return Invalid(Cat(Called("input", parameter), ": ", Describe(arg),
+                       " has no element to take for those outside; give the border a value: x[i; 0]"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckKind(const Parameter& parameter, const Arg& arg) {
+  SLIPWAY_RETURN_IF_ERROR(CheckWhole(parameter, arg));
   switch (parameter.shape) {
     case ShapeRule::kAny:
       return absl::OkStatus();
@@ -70,9 +87,8 @@ absl::Status CheckKind(const Parameter& parameter, const Arg& arg) {
                          " is given; declare it as '", parameter.name, ": T' to take numbers"));
     case ShapeRule::kGathered:
       if (!arg.is_scalar() && arg.rank() == parameter.rank) return absl::OkStatus();
-      return Invalid(Cat(Called("input", parameter), ": it is read with ", parameter.rank,
-                         parameter.rank == 1 ? " index" : " indices", ", so an array of rank ", parameter.rank,
-                         " is wanted; ", Describe(arg), " is given"));
+      return Invalid(Cat(Called("input", parameter), ": an array of rank ", parameter.rank, " is declared, ",
+                         Describe(arg), " is given"));
   }
   return absl::OkStatus();
 }
@@ -140,6 +156,19 @@ class Generics {
   std::vector<Binding> bound_;
 };
 
+absl::Status CheckWritten(const Parameter& parameter, const Arg& arg) {
+  if (parameter.shape == ShapeRule::kGathered && arg.rank() != parameter.rank) {
+    return Invalid(Cat(Called("output", parameter), ": it is written with ", parameter.rank,
+                       parameter.rank == 1 ? " index" : " indices", ", so an array of rank ", parameter.rank,
+                       " is wanted; ", Describe(arg), " is given"));
+  }
+  if (parameter.folded && ElementCount(arg.rank(), arg.shape().data()) == 0) {
+    return Invalid(Cat(Called("output", parameter), ": ", Describe(arg),
+                       " has no element to take for those outside; give the border a value: x[i; 0]"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckWritable(const Parameter& parameter, const Arg& arg) {
   if (arg.facts() & facts::kWritable) return absl::OkStatus();
   if (arg.facts() & facts::kReadOnly) {
@@ -162,14 +191,137 @@ Footprint FootprintOf(const Arg& arg) {
           .strides = arg.strides()};
 }
 
-std::string ShapesOf(const Program& program, const Arguments& arguments) {
+// "'x' is (3, 4), 'y' is (2,)": the arrays that broadcast together, in the loop or in the operand of a reduction.
+std::string DescribeShapes(const Program& program, const Arguments& arguments, uint32_t reduction) {
   std::string shapes;
   for (size_t i = 0; i < arguments.inputs.size(); ++i) {
     const Arg& arg = *arguments.inputs[i];
-    if (arg.is_scalar() || program.inputs[i].shape == ShapeRule::kGathered) continue;
+    bool here = program.inputs[i].elementwise();
+    if (reduction != AxisReduction::kNoReduction) {
+      here = std::any_of(program.reduced.begin(), program.reduced.end(), [&](const text::ReducedArray& reduced) {
+        return reduced.input == i && reduced.reduction == reduction;
+      });
+    }
+    if (arg.is_scalar() || !here) continue;
     shapes += Cat(shapes.empty() ? "" : ", ", "'", program.inputs[i].name, "' is ", ToString(arg.shape()));
   }
   return shapes;
+}
+
+absl::Status TooMany(const Program& program, const Arguments& arguments, const Shape& shape, uint32_t reduction) {
+  if (ElementCount(shape.rank, shape.extents) != INT64_MAX) return absl::OkStatus();
+  return Invalid(Cat("the inputs broadcast to ", ToString(shape.span()),
+                     ", which is more elements than 64 bits count: ", DescribeShapes(program, arguments, reduction)));
+}
+
+// The dimensions that a reduction goes over, as bits.
+absl::StatusOr<uint32_t> ReducedDimensions(const Program& program, const AxisReduction& reduction, const Shape& shape) {
+  if (reduction.axes.empty()) return (uint32_t{1} << shape.rank) - 1;
+  uint32_t reduced = 0;
+  for (int axis : reduction.axes) {
+    const int d = axis < 0 ? axis + shape.rank : axis;
+    if (d < 0 || d >= shape.rank) {
+      return program.source.ErrorAt(reduction.span,
+                                    Cat("axis ", axis, " of what has the shape ", ToString(shape.span())),
+                                    "axes count from 0, or from -1 backwards");
+    }
+    if (reduced & (uint32_t{1} << d)) {
+      return program.source.ErrorAt(reduction.span, Cat("axis ", axis, " is named twice"));
+    }
+    reduced |= uint32_t{1} << d;
+  }
+  return reduced;
+}
+
+Shape ResultOf(const AxisReduction& reduction, const Shape& shape, uint32_t reduced) {
+  Shape result;
+  for (int d = 0; d < shape.rank; ++d) {
+    const bool gone = (reduced & (uint32_t{1} << d)) != 0;
+    if (gone && !reduction.keep_dimensions) continue;
+    result.extents[result.rank++] = gone ? 1 : shape.extents[d];
+  }
+  return result;
+}
+
+// The least of nothing is no number.
+absl::Status CheckNotEmpty(const Program& program, const AxisReduction& reduction, const Shape& shape,
+                           uint32_t reduced) {
+  using text::Reduction;
+  const Reduction op = reduction.reduction;
+  if (op != Reduction::kMin && op != Reduction::kMax && op != Reduction::kArgmin && op != Reduction::kArgmax) {
+    return absl::OkStatus();
+  }
+  for (int d = 0; d < shape.rank; ++d) {
+    if ((reduced & (uint32_t{1} << d)) != 0 && shape.extents[d] == 0) {
+      return program.source.ErrorAt(reduction.span, Cat(text::Name(op), " over axis ", d, " of the shape ",
+                                                        ToString(shape.span()), ", which has no elements"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// What the operands of reductions broadcast to, inner ones first, and what they give to `loop`.
+absl::Status ReducedShapes(const Program& program, const Arguments& arguments, Shapes& shapes) {
+  const size_t count = program.axis_reductions.size();
+  shapes.operands.resize(count);
+  shapes.reduced.resize(count);
+  for (size_t r = count; r-- > 0;) {
+    const AxisReduction& reduction = program.axis_reductions[r];
+    Shape& shape = shapes.operands[r];  // Holds the results of those inside already.
+    bool fits = true, arrays = false;
+    for (const text::ReducedArray& reduced : program.reduced) {
+      if (reduced.reduction != r || arguments.inputs[reduced.input]->is_scalar()) continue;
+      arrays = true;
+      fits = fits && BroadcastInto(arguments.inputs[reduced.input]->shape(), shape);
+    }
+    const auto index = static_cast<uint32_t>(r);
+    if (!fits) {
+      return program.source.ErrorAt(
+          reduction.span, Cat("the shapes inside do not broadcast: ", DescribeShapes(program, arguments, index)),
+          "aligned at the last dimension, extents must be equal or 1");
+    }
+    if (!arrays) {
+      return program.source.ErrorAt(
+          reduction.span, Cat(text::Name(reduction.reduction), " over axes wants an array; numbers only are given"));
+    }
+    SLIPWAY_RETURN_IF_ERROR(TooMany(program, arguments, shape, index));
+    SLIPWAY_ASSIGN_OR_RETURN(shapes.reduced[r], ReducedDimensions(program, reduction, shape));
+    SLIPWAY_RETURN_IF_ERROR(CheckNotEmpty(program, reduction, shape, shapes.reduced[r]));
+    const Shape result = ResultOf(reduction, shape, shapes.reduced[r]);
+    Shape& outer = reduction.outer == AxisReduction::kNoReduction ? shapes.loop : shapes.operands[reduction.outer];
+    if (!BroadcastInto(result.span(), outer)) {
+      return program.source.ErrorAt(reduction.span,
+                                    Cat("the result has the shape ", ToString(result.span()),
+                                        ", which does not broadcast with what is around it: ",
+                                        DescribeShapes(program, arguments, reduction.outer)),
+                                    "keepdims=true keeps the dimensions that are reduced, as 1");
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Dimensions that the text names are there: also where nothing is launched.
+absl::Status CheckDimensions(const Program& program, const Arguments& arguments, const Shape& loop) {
+  for (uint32_t at : program.queries) {
+    const text::Node& node = program.nodes[at];
+    const auto query = static_cast<text::Query>(node.detail);
+    int rank = loop.rank;
+    std::string of = "the output";
+    if (query == text::Query::kArrayExtent) {
+      const text::Symbol& symbol = program.symbols[node.symbol];
+      const bool input = symbol.kind == text::SymbolKind::kInput;
+      if (!input && (symbol.kind != text::SymbolKind::kOutput || arguments.outputs.empty())) continue;
+      const Arg& arg = input ? *arguments.inputs[symbol.index] : *arguments.outputs[symbol.index];
+      rank = arg.is_scalar() ? 0 : arg.rank();
+      of = Cat("'", symbol.name, "'");
+    }
+    const auto dimension = static_cast<int64_t>(node.bits);
+    if (dimension >= -rank && dimension < rank) continue;
+    return program.source.ErrorAt(node.span, Cat("dimension ", dimension, " of ", of, ", which has ", rank),
+                                  "the shape of the output is that of the arrays that are read element by element, or "
+                                  "of the array that is given");
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -248,9 +400,19 @@ absl::Status CheckArguments(const Program& program, const Arguments& arguments, 
       return Invalid(
           Cat(Called("output", parameter), ": an array is wanted, ", Describe(arg), " is given; outputs come first"));
     }
+    SLIPWAY_RETURN_IF_ERROR(CheckWritten(parameter, arg));
     SLIPWAY_RETURN_IF_ERROR(generics.Check("output", parameter, arg));
     SLIPWAY_RETURN_IF_ERROR(CheckMemory("output", parameter, arg, device));
     SLIPWAY_RETURN_IF_ERROR(CheckWritable(parameter, arg));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckAllocates(const Program& program) {
+  for (const Parameter& output : program.outputs) {
+    if (output.shape != ShapeRule::kGathered) continue;
+    return Invalid(
+        Cat(Called("output", output), ": it is written by index, so the array to write must be given; call Into"));
   }
   return absl::OkStatus();
 }
@@ -275,39 +437,48 @@ absl::InlinedVector<DType, 4> OutputTypes(const Program& program, const Argument
   return types;
 }
 
-absl::StatusOr<Shape> LoopShape(const Program& program, const Arguments& arguments) {
-  Shape broadcast;
+absl::StatusOr<Shapes> ShapesOf(const Program& program, const Arguments& arguments) {
+  constexpr uint32_t kLoop = AxisReduction::kNoReduction;
+  Shapes shapes;
+  Shape& broadcast = shapes.loop;
   bool fits = true;
   for (size_t i = 0; i < arguments.inputs.size(); ++i) {
-    if (program.inputs[i].shape == ShapeRule::kGathered) continue;
+    if (!program.inputs[i].elementwise()) continue;
     fits = fits && BroadcastInto(arguments.inputs[i]->shape(), broadcast);
   }
   if (!fits) {
-    return Invalid(Cat("the shapes do not broadcast: ", ShapesOf(program, arguments),
+    return Invalid(Cat("the shapes do not broadcast: ", DescribeShapes(program, arguments, kLoop),
                        "; aligned at the last dimension, extents must be equal or 1"));
   }
-  if (ElementCount(broadcast.rank, broadcast.extents) == INT64_MAX) {
-    return Invalid(Cat("the inputs broadcast to ", ToString(broadcast.span()),
-                       ", which is more elements than 64 bits count: ", ShapesOf(program, arguments)));
-  }
-  if (arguments.outputs.empty()) return broadcast;
+  SLIPWAY_RETURN_IF_ERROR(ReducedShapes(program, arguments, shapes));
+  SLIPWAY_RETURN_IF_ERROR(TooMany(program, arguments, broadcast, kLoop));
 
+  const Arg* first = nullptr;  // Of the outputs with an element for each of the loop's.
+  size_t first_index = 0;
   Shape shape;
-  shape.rank = arguments.outputs[0]->rank();
-  std::copy_n(arguments.outputs[0]->shape().begin(), shape.rank, shape.extents);
-  for (size_t i = 1; i < arguments.outputs.size(); ++i) {
-    if (arguments.outputs[i]->shape() != shape.span()) {
-      return Invalid(Cat("outputs '", program.outputs[0].name, "' and '", program.outputs[i].name,
-                         "' have different shapes, ", ToString(shape.span()), " and ",
-                         ToString(arguments.outputs[i]->shape())));
+  for (size_t i = 0; i < arguments.outputs.size(); ++i) {
+    if (program.outputs[i].shape == ShapeRule::kGathered) continue;
+    const Arg& output = *arguments.outputs[i];
+    if (first == nullptr) {
+      first = &output;
+      first_index = i;
+      shape.rank = output.rank();
+      std::copy_n(output.shape().begin(), shape.rank, shape.extents);
+    } else if (output.shape() != shape.span()) {
+      return Invalid(Cat("outputs '", program.outputs[first_index].name, "' and '", program.outputs[i].name,
+                         "' have different shapes, ", ToString(shape.span()), " and ", ToString(output.shape())));
     }
   }
-  if (!BroadcastsTo(broadcast.span(), shape.span())) {
-    return Invalid(Cat("output '", program.outputs[0].name, "' has shape ", ToString(shape.span()),
-                       ", but the inputs broadcast to ", ToString(broadcast.span()), ": ",
-                       ShapesOf(program, arguments)));
+  if (first != nullptr) {
+    if (!BroadcastsTo(broadcast.span(), shape.span())) {
+      return Invalid(Cat("output '", program.outputs[first_index].name, "' has shape ", ToString(shape.span()),
+                         ", but the inputs broadcast to ", ToString(broadcast.span()), ": ",
+                         DescribeShapes(program, arguments, kLoop)));
+    }
+    broadcast = shape;
   }
-  return shape;
+  SLIPWAY_RETURN_IF_ERROR(CheckDimensions(program, arguments, shapes.loop));
+  return shapes;
 }
 
 bool SameElements(const Arg& a, const Arg& b, const Shape& shape) {
@@ -334,11 +505,15 @@ absl::Status CheckOverlaps(const Program& program, const Arguments& arguments, c
     for (size_t j = 0; j < arguments.inputs.size(); ++j) {
       const Arg& input = *arguments.inputs[j];
       if (input.is_scalar()) continue;
-      const bool gathered = program.inputs[j].shape == ShapeRule::kGathered;
+      const Parameter& parameter = program.inputs[j];
+      const bool gathered = !parameter.elementwise() || parameter.whole() || parameter.reduced ||
+                            program.outputs[i].shape == ShapeRule::kGathered;
       if (!gathered && output.data() == input.data() && SameElements(output, input, shape)) continue;
       if (!MayOverlap(written, FootprintOf(input))) continue;
       return Invalid(Cat("output '", program.outputs[i].name, "' overlaps input '", program.inputs[j].name, "'",
-                         gathered ? ", which is read by index" : " in another order of elements",
+                         gathered ? program.outputs[i].shape == ShapeRule::kGathered ? ", and is written by index"
+                                                                                     : ", which is read by index"
+                                  : " in another order of elements",
                          ": elements would be overwritten before they are read; write into an array of its own"));
     }
   }

@@ -28,12 +28,23 @@ absl::StatusOr<Arguments> BindByName(const text::Program& program, absl::Span<co
 // Kinds, ranks, dtypes against the signature, null pointers, devices, writability.
 absl::Status CheckArguments(const text::Program& program, const Arguments& arguments, const Device& device);
 
+// Refuses to allocate what is written by index: nobody but the caller knows its shape and what it begins with.
+absl::Status CheckAllocates(const text::Program& program);
+
 // The dtype that each output is stored in, as far as it is known before types are inferred: that of the array given, or
 // the declared one; else kVoid.
 absl::InlinedVector<DType, 4> OutputTypes(const text::Program& program, const Arguments& arguments);
 
-// The shape of the loop: that of the outputs, or what the inputs broadcast to where there are none yet.
-absl::StatusOr<Shape> LoopShape(const text::Program& program, const Arguments& arguments);
+// The shapes of a call.
+struct Shapes {
+  Shape loop;  // Of the outputs, or what the inputs broadcast to where there are none yet.
+  // What the operand of each reduction over axes broadcasts to, and which of its dimensions are reduced (a bit each).
+  absl::InlinedVector<Shape, 2> operands;
+  absl::InlinedVector<uint32_t, 2> reduced;
+};
+// Refuses shapes that do not broadcast, axes and dimensions that are not there, reductions that need an element where
+// there is none.
+absl::StatusOr<Shapes> ShapesOf(const text::Program& program, const Arguments& arguments);
 
 // Whether two arrays whose first elements are at one address have each element of the loop at one address.
 bool SameElements(const Arg& a, const Arg& b, const Shape& shape);

@@ -29,8 +29,9 @@ class KernelWriter {
     builder_.AddFile("expression");
     AddParameters();
     ValueId index = builder_.GlobalIndex(SignedIndex());
+    size_ = Size();
     if (spec_.lanes == 1) {
-      builder_.BeginIf(builder_.Apply(Op::kLt, {index, Size()}));
+      builder_.BeginIf(builder_.Apply(Op::kLt, {index, size_}));
       SLIPWAY_RETURN_IF_ERROR(WriteElement(typing, index));
       builder_.EndIf();
       return std::move(builder_).Finish();
@@ -38,10 +39,10 @@ class KernelWriter {
     const ValueId lanes = builder_.Literal(int64_t{spec_.lanes});
     index = builder_.Apply(Op::kMul, {index, lanes});
     const ValueId end = builder_.Apply(Op::kAdd, {index, lanes});
-    builder_.BeginIf(builder_.Apply(Op::kLe, {end, Size()}));
+    builder_.BeginIf(builder_.Apply(Op::kLe, {end, size_}));
     SLIPWAY_RETURN_IF_ERROR(WriteGroup(typing, index));
     builder_.BeginElse();
-    const ValueId rest = builder_.BeginFor("rest", SignedIndex(), index, Size(), builder_.Constant(SignedIndex(), 1),
+    const ValueId rest = builder_.BeginFor("rest", SignedIndex(), index, size_, builder_.Constant(SignedIndex(), 1),
                                            /*unroll=*/1);
     SLIPWAY_RETURN_IF_ERROR(WriteElement(typing, rest));
     builder_.EndFor();
@@ -53,51 +54,53 @@ class KernelWriter {
   // One element. All inputs are read before any output is written, so that an output may be an input.
   absl::Status WriteElement(const text::Typing& typing, ValueId index) {
     Unravel(index);
-    std::vector<text::InputBinding> inputs(spec_.inputs.size());
-    for (size_t i = 0; i < inputs.size(); ++i) {
+    text::Site site = MakeSite();
+    for (size_t i = 0; i < site.inputs.size(); ++i) {
       const ArgumentForm& form = spec_.inputs[i];
-      inputs[i] = Shared(i);
+      Share(i, site.inputs[i]);
       LocateAt(program_.inputs[i]);
       if (form.access == Access::kIndexed) {
         // One that does not go along the whole loop is refused over an output: nobody writes it.
         const bool whole = std::popcount(form.mask) == spec_.loop_rank;
-        inputs[i].value = builder_.Load(inputs_[i], IndicesOf(form), whole ? MemoryAccess() : MemoryAccess::ReadOnly());
+        site.inputs[i].value =
+            builder_.Load(inputs_[i], IndicesOf(form), whole ? MemoryAccess() : MemoryAccess::ReadOnly());
       } else if (form.access == Access::kLinear) {
-        inputs[i].value = builder_.Load(inputs_[i], {index});
+        site.inputs[i].value = builder_.Load(inputs_[i], {index});
       }
     }
-    SLIPWAY_ASSIGN_OR_RETURN(const std::vector<ValueId> outputs, text::Emit(program_, typing, inputs, builder_));
+    SLIPWAY_ASSIGN_OR_RETURN(const std::vector<ValueId> outputs, text::Emit(program_, typing, site, builder_));
     for (size_t i = 0; i < outputs.size(); ++i) {
+      if (spec_.outputs[i].access == Access::kGathered) continue;  // Its elements were written by the program.
       LocateAt(program_.outputs[i]);
       builder_.Store(outputs_[i], IndicesOf(spec_.outputs[i]), outputs[i]);
     }
     return absl::OkStatus();
   }
 
-  // As many neighbours as a thread has lanes, each array in one access.
+  // As many neighbours as a thread has lanes, each array in one access. Only for programs that neither ask for their
+  // place nor take arrays otherwise; see LanesFor.
   absl::Status WriteGroup(const text::Typing& typing, ValueId index) {
     const auto lanes = static_cast<size_t>(spec_.lanes);
-    std::vector<std::vector<text::InputBinding>> inputs(lanes, std::vector<text::InputBinding>(spec_.inputs.size()));
+    std::vector<text::Site> sites(lanes, MakeSite());
     for (size_t i = 0; i < spec_.inputs.size(); ++i) {
       const ArgumentForm& form = spec_.inputs[i];
       LocateAt(program_.inputs[i]);
-      std::vector<ValueId> values;
       if (form.access == Access::kLinear) {
-        values = builder_.LoadGroup(inputs_[i], {index}, spec_.lanes, CacheHint::kNone);
+        const std::vector<ValueId> values = builder_.LoadGroup(inputs_[i], {index}, spec_.lanes, CacheHint::kNone);
         SLIPWAY_RETURN_IF_ERROR(builder_.status());
-      } else {
-        text::InputBinding shared = Shared(i);
-        if (form.access == Access::kIndexed) {
-          shared.value = builder_.Load(inputs_[i], absl::Span<const ValueId>(), MemoryAccess::ReadOnly());
-        }
-        for (size_t lane = 0; lane < lanes; ++lane) inputs[lane][i] = shared;
+        for (size_t lane = 0; lane < lanes; ++lane) sites[lane].inputs[i].value = values[lane];
         continue;
       }
-      for (size_t lane = 0; lane < lanes; ++lane) inputs[lane][i].value = values[lane];
+      text::InputBinding shared;
+      Share(i, shared);
+      if (form.access == Access::kIndexed) {
+        shared.value = builder_.Load(inputs_[i], absl::Span<const ValueId>(), MemoryAccess::ReadOnly());
+      }
+      for (text::Site& site : sites) site.inputs[i] = shared;
     }
     std::vector<std::vector<ValueId>> outputs(spec_.outputs.size());
-    for (size_t lane = 0; lane < lanes; ++lane) {
-      SLIPWAY_ASSIGN_OR_RETURN(const std::vector<ValueId> values, text::Emit(program_, typing, inputs[lane], builder_));
+    for (const text::Site& site : sites) {
+      SLIPWAY_ASSIGN_OR_RETURN(const std::vector<ValueId> values, text::Emit(program_, typing, site, builder_));
       for (size_t i = 0; i < values.size(); ++i) outputs[i].push_back(values[i]);
     }
     for (size_t i = 0; i < outputs.size(); ++i) {
@@ -116,18 +119,51 @@ class KernelWriter {
   }
 
   // What all elements have in common of an input: a number, or an array to gather from.
-  text::InputBinding Shared(size_t input) {
-    text::InputBinding binding;
+  void Share(size_t input, text::InputBinding& binding) {
     if (spec_.inputs[input].access == Access::kScalar) binding.value = builder_.Scalar(inputs_[input]);
     if (spec_.inputs[input].access == Access::kGathered) binding.array = inputs_[input];
-    return binding;
   }
 
   bool narrow() const { return spec_.index == IndexWidth::kIndex32; }
   DType SignedIndex() const { return narrow() ? DType::kInt32 : DType::kInt64; }
   DType UnsignedIndex() const { return narrow() ? DType::kUInt32 : DType::kUInt64; }
 
+  // What the program sees of its kernel, but for the inputs' values.
+  text::Site MakeSite() {
+    text::Site site{
+        .outputs = outputs_, .index_type = SignedIndex(), .number = linear_, .size = size_, .rank = spec_.output_rank};
+    site.inputs.resize(spec_.inputs.size());
+    site.indices.assign(indices_.begin(), indices_.begin() + spec_.output_rank);
+    if (program_.wants_extents) AddExtents(site);
+    size_t view = 0;
+    for (size_t i = 0; i < site.inputs.size(); ++i) {
+      if (program_.inputs[i].whole()) site.inputs[i].array = views_[view++];
+    }
+    for (const Specialization::Reduction& reduction : spec_.reductions) {
+      site.reductions.push_back(
+          {.rank = reduction.rank, .reduced = reduction.reduced, .outer_rank = reduction.outer_rank});
+      site.reductions.back().arrays.resize(program_.reduced.size(), ir::kNone);
+    }
+    for (size_t i = 0; i < program_.reduced.size(); ++i) {
+      site.reductions[program_.reduced[i].reduction].arrays[i] = views_[view++];
+    }
+    return site;
+  }
+
+  // The outermost extent is what the others leave of the size.
+  void AddExtents(text::Site& site) {
+    ValueId inner = builder_.Constant(SignedIndex(), 1);
+    for (int d = 1; d < spec_.output_rank; ++d) {
+      site.extents.push_back(builder_.Scalar(extents_[d]));
+      inner = builder_.Apply(Op::kMul, {inner, site.extents.back()});
+    }
+    if (spec_.output_rank > 0) {
+      site.extents.insert(site.extents.begin(), builder_.Apply(Op::kDiv, {site.size, inner}));
+    }
+  }
+
   ParamId AddParameter(const std::string& name, const ArgumentForm& form, bool read_only) {
+    if (form.access == Access::kNone) return ir::kNone;
     if (form.access == Access::kScalar) return builder_.AddScalar(name, form.dtype);
     return builder_.AddArray({.name = name,
                               .kind = ParamKind::kArray,
@@ -145,6 +181,18 @@ class KernelWriter {
     }
     for (size_t i = 0; i < spec_.inputs.size(); ++i) {
       inputs_.push_back(AddParameter(program_.inputs[i].name, spec_.inputs[i], /*read_only=*/true));
+    }
+    const auto add_view = [&](size_t input, const std::string& suffix) {
+      const ArgumentForm& form = spec_.views[views_.size()];
+      const bool number = form.access == Access::kScalar;
+      views_.push_back(number ? ir::kNone
+                              : AddParameter(FreeName(program_.inputs[input].name + suffix), form, /*read_only=*/true));
+    };
+    for (size_t i = 0; i < spec_.inputs.size(); ++i) {
+      if (program_.inputs[i].whole()) add_view(i, "_whole");
+    }
+    for (const text::ReducedArray& reduced : program_.reduced) {
+      add_view(reduced.input, absl::StrCat("_reduced", reduced.reduction));
     }
     if (!TakesExtents(spec_)) return;
     for (int d = 0; d < spec_.loop_rank; ++d) {
@@ -166,7 +214,9 @@ class KernelWriter {
 
   ValueId Size() {
     if (TakesExtents(spec_)) return builder_.Scalar(extents_[0]);
-    return builder_.Cast(SignedIndex(), builder_.Shape(outputs_[0], 0));
+    size_t output = 0;
+    while (spec_.outputs[output].access == Access::kGathered) ++output;
+    return builder_.Cast(SignedIndex(), builder_.Shape(outputs_[output], 0));
   }
 
   // The index along each loop dimension, from the last inwards; as far out as an argument depends on one. Unsigned,
@@ -179,7 +229,8 @@ class KernelWriter {
         if (form.access == Access::kIndexed) needed |= form.mask;
       }
     }
-    if (!TakesExtents(spec_)) {
+    needed |= (uint32_t{1} << spec_.output_rank) - 1;
+    if (spec_.loop_rank == 1) {
       indices_[0] = linear;
       return;
     }
@@ -212,15 +263,17 @@ class KernelWriter {
   Builder builder_;
   std::vector<ParamId> outputs_;
   std::vector<ParamId> inputs_;
+  std::vector<ParamId> views_;
   std::array<ParamId, kMaxRank> extents_{};
+  ValueId size_ = ir::kNone;
   ValueId linear_ = ir::kNone;
   std::array<ValueId, kMaxRank> indices_{};
 };
 
-// Bits 0-7 dtype, 8-9 access, 10 contiguous, 11-14 rank, 16-23 mask.
+// Bits 0-7 dtype, 8-10 access, 11 contiguous, 12-15 rank, 16-23 mask.
 uint64_t WordOf(const ArgumentForm& form) {
   return static_cast<uint64_t>(form.dtype) | static_cast<uint64_t>(form.access) << 8 |
-         static_cast<uint64_t>(form.contiguous) << 10 | static_cast<uint64_t>(form.rank) << 11 |
+         static_cast<uint64_t>(form.contiguous) << 11 | static_cast<uint64_t>(form.rank) << 12 |
          static_cast<uint64_t>(form.mask) << 16;
 }
 
@@ -229,6 +282,7 @@ uint64_t WordOf(const ArgumentForm& form) {
 int ArgumentForm::ArrayRank() const {
   switch (access) {
     case Access::kScalar:
+    case Access::kNone:
       return 0;
     case Access::kLinear:
       return 1;
@@ -242,12 +296,13 @@ int ArgumentForm::ArrayRank() const {
 
 absl::InlinedVector<uint64_t, 8> KeyOf(const Specialization& specialization) {
   // How many there are of each is the program's; two arguments share a word.
-  absl::InlinedVector<uint64_t, 8> key = {static_cast<uint64_t>(specialization.loop_rank) |
-                                          static_cast<uint64_t>(specialization.index) << 8 |
-                                          static_cast<uint64_t>(specialization.lanes) << 16};
+  absl::InlinedVector<uint64_t, 8> key = {
+      static_cast<uint64_t>(specialization.loop_rank) | static_cast<uint64_t>(specialization.index) << 8 |
+      static_cast<uint64_t>(specialization.output_rank) << 16 | static_cast<uint64_t>(specialization.lanes) << 24};
   int shift = 32;
-  for (const auto* forms : {&specialization.outputs, &specialization.inputs}) {
-    for (const ArgumentForm& form : *forms) {
+  const absl::Span<const ArgumentForm> all[] = {specialization.outputs, specialization.inputs, specialization.views};
+  for (const absl::Span<const ArgumentForm> forms : all) {
+    for (const ArgumentForm& form : forms) {
       if (shift == 64) {
         key.push_back(0);
         shift = 0;
@@ -255,6 +310,9 @@ absl::InlinedVector<uint64_t, 8> KeyOf(const Specialization& specialization) {
       key.back() |= WordOf(form) << shift;
       shift += 32;
     }
+  }
+  for (const Specialization::Reduction& reduction : specialization.reductions) {
+    key.push_back(uint64_t{reduction.rank} | uint64_t{reduction.outer_rank} << 8 | uint64_t{reduction.reduced} << 16);
   }
   return key;
 }
@@ -265,6 +323,7 @@ bool TakesWideAccesses(const Device& device) {
 
 int LanesFor(const text::Program& program, const Specialization& specialization) {
   constexpr size_t kMostNodes = 256;  // Of all copies of the formula together.
+  if (!program.loops_freely() || program.wants_extents || !specialization.views.empty()) return 1;
   size_t widest = 0;
   for (const auto* forms : {&specialization.outputs, &specialization.inputs}) {
     for (const ArgumentForm& form : *forms) {
@@ -273,10 +332,19 @@ int LanesFor(const text::Program& program, const Specialization& specialization)
       if (form.access == Access::kIndexed && form.mask != 0) return 1;
     }
   }
+  for (const ArgumentForm& output : specialization.outputs) {
+    if (output.access != Access::kLinear) return 1;  // Written by index.
+  }
   if (specialization.loop_rank != 1 || widest == 0) return 1;
   size_t lanes = facts::kVectorBytes / widest;
   while (lanes > 1 && lanes * program.nodes.size() > kMostNodes) lanes /= 2;
   return static_cast<int>(lanes);
+}
+
+bool TakesExtents(const Specialization& specialization) {
+  if (specialization.loop_rank > 1) return true;
+  return std::all_of(specialization.outputs.begin(), specialization.outputs.end(),
+                     [](const ArgumentForm& form) { return form.access == Access::kGathered; });
 }
 
 absl::StatusOr<ir::Kernel> BuildKernel(const text::Program& program, const text::Typing& typing,

@@ -21,7 +21,8 @@ enum class Access : uint8_t {
   kScalar,    // A number.
   kLinear,    // A contiguous array of rank 1, indexed by the element's number.
   kIndexed,   // An array over the loop dimensions in `mask`, of that rank; rank 0 where it depends on none.
-  kGathered,  // An array of `rank`, read where the program says.
+  kGathered,  // An array of `rank`, read or written where the program says.
+  kNone,      // Not here: the array is read by reductions only.
 };
 
 struct ArgumentForm {
@@ -39,8 +40,20 @@ struct Specialization {
   int loop_rank = 1;  // Dimensions left after collapsing, at least 1.
   IndexWidth index = IndexWidth::kIndex64;
   int lanes = 1;                                 // Elements of a thread; see LanesFor.
-  absl::InlinedVector<ArgumentForm, 8> outputs;  // kLinear or kIndexed over all loop dimensions.
+  absl::InlinedVector<ArgumentForm, 8> outputs;  // kLinear or kIndexed over all loop dimensions, or kGathered.
   absl::InlinedVector<ArgumentForm, 8> inputs;
+  // Arrays that the kernel is given once more: whole, for inputs that are elementwise too (Parameter::whole()), then,
+  // for each of Program::reduced, over the dimensions of its reduction. kScalar where the argument is a number.
+  absl::InlinedVector<ArgumentForm, 4> views;
+  // What the program may ask for, where it keeps the dimensions of the output (else 0), and of each reduction over
+  // axes.
+  int output_rank = 0;
+  struct Reduction {
+    uint8_t rank = 0;
+    uint8_t outer_rank = 0;
+    uint8_t reduced = 0;  // Bit d: dimension d.
+  };
+  absl::InlinedVector<Reduction, 2> reductions;
 };
 
 // The most elements of one access of a thread, and of a loop that a 32-bit index counts: the last block's threads past
@@ -51,9 +64,10 @@ inline constexpr int64_t kMaxElementsIndex32 = INT32_MAX - 1024 * kMaxLanes;
 // Words that are equal exactly for equal specialisations: the dispatch key.
 absl::InlinedVector<uint64_t, 8> KeyOf(const Specialization& specialization);
 
-// Whether the kernel takes its size and inner extents as numbers after the arguments: at two loop dimensions and more.
-// Then they are, all int64 or (under kIndex32) all int32: the size, and the extents of dimensions 1 to loop_rank - 1.
-constexpr bool TakesExtents(const Specialization& specialization) { return specialization.loop_rank > 1; }
+// Whether the kernel takes its size and inner extents as numbers after the arguments: at two loop dimensions and more,
+// and where no output has the loop's shape. Then they are, all int64 or (under kIndex32) all int32: the size, and the
+// extents of dimensions 1 to loop_rank - 1.
+bool TakesExtents(const Specialization& specialization);
 
 // Whether kernels for a device make wide accesses. On a GPU each instruction then moves more; the CPU device makes
 // vectors of neighbouring threads by itself.
@@ -62,12 +76,13 @@ bool TakesWideAccesses(const Device& device);
 inline std::atomic<bool> wide_accesses_everywhere = false;
 
 // How many neighbouring elements a thread takes: as many as the widest type has in 16 bytes, where the loop has one
-// dimension and goes over contiguous arrays alone, which then have to be aligned for that; fewer for long formulas, of
-// which there would be as many copies, and 1 where that gains nothing.
+// dimension, in any order, and goes over contiguous arrays alone, which then have to be aligned for that; fewer for
+// long formulas, of which there would be as many copies, and 1 where that gains nothing.
 int LanesFor(const text::Program& program, const Specialization& specialization);
 
-// Parameters: outputs, inputs, extents. One thread for `lanes` elements; the last ones, where there are fewer, take a
-// loop over single elements. `typing` belongs to the dtypes of the specialisation.
+// Parameters: outputs, inputs, views, extents; none for kNone, nor for views that are kScalar. One thread for `lanes`
+// elements; the last ones, where there are fewer, take a loop over single elements. `typing` belongs to the dtypes of
+// the specialisation.
 absl::StatusOr<ir::Kernel> BuildKernel(const text::Program& program, const text::Typing& typing,
                                        const Specialization& specialization, const std::string& name);
 

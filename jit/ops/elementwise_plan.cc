@@ -63,10 +63,13 @@ PlanForm FormOf(const Plan& plan, const Arguments& arguments) {
   return linear ? PlanForm::kLinear : direct ? PlanForm::kDirect : PlanForm::kGeneral;
 }
 
-void FillCoded(Plan& plan, const text::Program& program, const Arguments& arguments, size_t tail_offset) {
+void FillCoded(Plan& plan, const text::Program& program, const Arguments& arguments, size_t tail_offset,
+               bool each_once) {
   CodedPlan& coded = plan.coded;
   BoundOverlaps(arguments, coded);
   if (arguments.outputs.size() != 1 || CountOf(arguments) > internal::kMaxCodedArgs) return;
+  // Where the kernel is given an array twice, or goes to elements of the output by index, more is to be looked at.
+  if (!each_once || program.outputs[0].shape == text::ShapeRule::kGathered) return;
   // Past the largest grid: for Submit to say so, each time.
   if (static_cast<uint64_t>(plan.threads()) > plan.kernel.plan().max_size) return;
   const PlanForm form = FormOf(plan, arguments);
@@ -138,39 +141,40 @@ PlanKey KeyOf(const Arguments& arguments) {
 }
 
 absl::StatusOr<Plan> MakePlan(const Kernel& kernel, const text::Program& program, const Shape& shape, int64_t elements,
-                              int lanes, const Arguments& arguments, absl::Span<const AnyArrayView> views,
+                              int lanes, const Arguments& arguments, absl::Span<const Given> given,
                               absl::Span<const Arg> extents) {
   Plan plan(kernel);
   plan.shape = shape;
   plan.elements = elements;
   plan.lanes = lanes;
   plan.buffer.resize(kernel.buffer_size());
-  size_t view = 0;
-  for (size_t i = 0; i < CountOf(arguments); ++i) {
-    const Arg& arg = ArgAt(arguments, i);
+  bool each_once = given.size() == CountOf(arguments);
+  for (size_t i = 0; i < given.size(); ++i) {
+    const Arg& arg = ArgAt(arguments, given[i].argument);
     const ParamSpec& spec = kernel.signature()[i];
-    PlannedParam param{.argument = static_cast<uint32_t>(i), .offset = kernel.params()[i].offset};
+    PlannedParam param{.argument = given[i].argument, .offset = kernel.params()[i].offset};
+    each_once &= given[i].argument == i;
     if (arg.is_scalar()) {
       param.bytes = static_cast<uint32_t>(SizeOf(arg.dtype()));
     } else {
-      const Arg given(views[view++]);
+      const Arg view(*given[i].view);
       // Whether it is aligned and not null was checked; the address takes part in no plan.
-      if ((kernel.params()[i].demand.Misfit(given.facts()) & ~facts::kValid) != 0) {
+      if ((kernel.params()[i].demand.Misfit(view.facts()) & ~facts::kValid) != 0) {
         return absl::InvalidArgumentError(
-            ExplainMismatch(spec, static_cast<int>(i), kernel.device().id(), given.facts()));
+            ExplainMismatch(spec, static_cast<int>(i), kernel.device().id(), view.facts()));
       }
-      std::memcpy(plan.buffer.data() + param.offset, given.struct_address(), AbiSize(spec));
-      param.shift = static_cast<const char*>(given.data()) - static_cast<const char*>(arg.data());
+      std::memcpy(plan.buffer.data() + param.offset, view.struct_address(), AbiSize(spec));
+      param.shift = static_cast<const char*>(view.data()) - static_cast<const char*>(arg.data());
     }
     plan.params.push_back(param);
   }
   size_t tail = plan.buffer.size();
   for (size_t d = 0; d < extents.size(); ++d) {
-    const uint32_t offset = kernel.params()[CountOf(arguments) + d].offset;
+    const uint32_t offset = kernel.params()[given.size() + d].offset;
     if (d == 0) tail = offset;
     std::memcpy(plan.buffer.data() + offset, extents[d].scalar(), SizeOf(extents[d].dtype()));
   }
-  FillCoded(plan, program, arguments, tail);
+  FillCoded(plan, program, arguments, tail, each_once);
   return plan;
 }
 

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
@@ -51,11 +52,17 @@ struct Plan {
 using PlanKey = absl::InlinedVector<uint64_t, 128>;
 PlanKey KeyOf(const Arguments& arguments);
 
-// The plan of a call that was checked, by a kernel whose threads take `lanes` elements each. `views` are what the
-// kernel's arrays are given, one for each array argument, in order; `extents` what it is given behind the arguments
-// (see TakesExtents). INVALID_ARGUMENT if the kernel refuses one.
+// What a parameter of the kernel is given: an argument (outputs counted first), as itself or, of an array, as a view.
+struct Given {
+  uint32_t argument = 0;
+  std::optional<AnyArrayView> view;
+};
+
+// The plan of a call that was checked, by a kernel whose threads take `lanes` elements each. `given` is for the
+// kernel's parameters, in order, but for the last ones, which are `extents` (see TakesExtents). INVALID_ARGUMENT if the
+// kernel refuses one.
 absl::StatusOr<Plan> MakePlan(const Kernel& kernel, const text::Program& program, const Shape& shape, int64_t elements,
-                              int lanes, const Arguments& arguments, absl::Span<const AnyArrayView> views,
+                              int lanes, const Arguments& arguments, absl::Span<const Given> given,
                               absl::Span<const Arg> extents);
 
 // Whether the one output is clear of all inputs, as far as one compare tells; false where nothing is known.

@@ -1,236 +1,410 @@
 #include "jit/text/emit.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <string>
 
-#include "absl/container/inlined_vector.h"
 #include "driver/check.h"
 #include "driver/status_macros.h"
 #include "jit/text/cat.h"
+#include "jit/text/emitter.h"
 
 namespace slipway::text {
-namespace {
 
 using ir::Builder;
 using ir::kNone;
 using ir::Op;
 using ir::ValueId;
 
-class Emitter {
- public:
-  // Without a typing this is the trial run: lazy operands are evaluated like any others, which gives every choice the
-  // same type as its branches would, and `choices` collects them.
-  Emitter(const Program& program, const Typing* typing, absl::Span<const InputBinding> inputs, Builder& builder)
-      : program_(program), typing_(typing), inputs_(inputs), builder_(builder) {
-    values_.resize(program.symbols.size(), kNone);
-    outputs_.resize(program.outputs.size(), kNone);
-    if (typing_ != nullptr) NumberChoices();
-  }
+Emitter::Emitter(const Program& program, const Typing* typing, const Site& site, Builder& builder)
+    : program_(program), typing_(typing), site_(site), builder_(builder) {
+  values_.resize(program.symbols.size(), kNone);
+  vars_.resize(program.symbols.size(), kNone);
+  arrays_.resize(program.symbols.size(), kNone);
+  outputs_.resize(program.outputs.size(), kNone);
+}
 
-  absl::Status Run() {
-    for (uint32_t i = 0; i < program_.nodes.size(); ++i) {
-      const Node& node = program_.nodes[i];
-      builder_.SetLocation(program_.source.LocationOfToken(node.span.offset));
-      SLIPWAY_RETURN_IF_ERROR(Visit(i, node));
-      if (!builder_.status().ok()) return ErrorAt(node, builder_.status());
+absl::Status Emitter::Run() {
+  for (uint32_t i = 0; i < program_.nodes.size();) {
+    const Node& node = program_.nodes[i];
+    builder_.SetLocation(program_.source.LocationOfToken(node.span.offset));
+    uint32_t next = i + 1;
+    SLIPWAY_RETURN_IF_ERROR(Visit(i, node, next));
+    if (!builder_.status().ok()) return ErrorAt(node, builder_.status());
+    i = next;
+  }
+  SLIPWAY_CHECK(stack_.empty(), "the text front end left values on its stack");
+  return absl::OkStatus();
+}
+
+absl::Status Emitter::ErrorAt(const Node& node, const absl::Status& status) const {
+  std::string hint;
+  if (!calls_.empty()) {
+    hint =
+        Cat("in ", calls_.back().function->name, ", called at ", program_.source.Position(calls_.back().span.offset));
+  }
+  const absl::Status placed = program_.source.ErrorAt(node.span, std::string(status.message()), hint);
+  return absl::Status(status.code(), placed.message());
+}
+
+size_t Emitter::ReserveType() {
+  if (trial()) variables_.push_back(DType::kVoid);
+  return next_type_++;
+}
+void Emitter::FindType(size_t slot, DType dtype) {
+  if (trial() && variables_[slot] == DType::kVoid) variables_[slot] = dtype;
+}
+
+ir::VarId Emitter::NewVariable(const char* name, DType dtype) {
+  return builder_.NewVar(name, dtype, builder_.Constant(dtype, 0));
+}
+
+ValueId Emitter::Pop() {
+  SLIPWAY_CHECK(!stack_.empty(), "the text front end's stack is empty");
+  const ValueId value = stack_.back();
+  stack_.pop_back();
+  return value;
+}
+void Emitter::Replace(size_t count, ValueId value) {
+  stack_.resize(stack_.size() - count);
+  stack_.push_back(value);
+}
+
+absl::Status Emitter::Visit(uint32_t index, const Node& node, uint32_t& next) {
+  switch (node.kind) {
+    case NodeKind::kInteger:
+      Push(IntegerLiteral(node));
+      break;
+    case NodeKind::kFloat:
+      Push(builder_.Literal(std::bit_cast<double>(node.bits)));
+      break;
+    case NodeKind::kBool:
+      Push(builder_.Literal(node.bits != 0));
+      break;
+    case NodeKind::kName:
+      Push(ValueOf(node));
+      break;
+    case NodeKind::kElement:
+      Push(Element(node));
+      break;
+    case NodeKind::kOperator:
+      Replace(node.count, builder_.Apply(node.op, Last(node.count)));
+      break;
+    case NodeKind::kCast:
+      Push(builder_.Cast(node.dtype, Pop(), node.cast));
+      break;
+    case NodeKind::kGather:
+      Gather(node);
+      break;
+    case NodeKind::kQuery:
+      Query(node);
+      break;
+    case NodeKind::kAtomic:
+      Atomic(node);
+      break;
+    case NodeKind::kReduceBegin:
+      BeginReduction(node);
+      break;
+    case NodeKind::kReduceFor:
+      BeginReductionLoop(node);
+      break;
+    case NodeKind::kReduceAxes:
+      BeginAxes(node);
+      break;
+    case NodeKind::kReduceEnd:
+      return EndReduction();
+    case NodeKind::kBindArray:
+      arrays_[node.symbol] = ArrayOf(node.begin);
+      break;
+    case NodeKind::kCall:
+      BeginCall(node, next);
+      break;
+    case NodeKind::kReturn:
+      Return(node);
+      break;
+    case NodeKind::kFunctionEnd:
+      EndCall(next);
+      break;
+    case NodeKind::kFunction:
+      next = node.begin;
+      break;
+    case NodeKind::kChooseBegin:
+    case NodeKind::kChooseElse:
+    case NodeKind::kChooseEnd:
+    case NodeKind::kAndBegin:
+    case NodeKind::kAndEnd:
+    case NodeKind::kOrBegin:
+    case NodeKind::kOrEnd:
+      return VisitLazy(index, node);
+    default:
+      VisitStatement(node);
+  }
+  return absl::OkStatus();
+}
+
+ValueId Emitter::IntegerLiteral(const Node& node) {
+  if (node.negative) return builder_.Literal(static_cast<int64_t>(uint64_t{0} - node.bits));
+  if (node.bits <= static_cast<uint64_t>(INT64_MAX)) return builder_.Literal(static_cast<int64_t>(node.bits));
+  return builder_.Literal(node.bits);
+}
+
+ValueId Emitter::ValueOf(const Node& node) {
+  const Symbol& symbol = program_.symbols[node.symbol];
+  if (symbol.kind == SymbolKind::kInput) return site_.inputs[symbol.index].value;
+  if (symbol.kind == SymbolKind::kVariable) return builder_.Read(vars_[node.symbol]);
+  return values_[node.symbol];
+}
+
+// Lazily evaluated operands.
+
+absl::Status Emitter::VisitLazy(uint32_t index, const Node& node) {
+  const bool branches = node.lazy && !trial();
+  switch (node.kind) {
+    case NodeKind::kChooseBegin:
+      SLIPWAY_RETURN_IF_ERROR(CheckBool(node, stack_.back(), "the condition of", "compare it with 0"));
+      if (node.lazy) BeginChoice(index);
+      break;
+    case NodeKind::kChooseElse:
+      if (!trial() && !choices_.empty() && choices_.back().begin == node.begin) {
+        WriteChoice();
+        builder_.BeginElse();
+      }
+      break;
+    case NodeKind::kChooseEnd:
+      if (branches) {
+        WriteChoice();
+        EndLazy();
+        break;
+      }
+      Replace(3, builder_.Apply(Op::kSelect, Last(3)));
+      if (node.lazy) {
+        FindType(choices_.back().slot, builder_.TypeOf(stack_.back()));
+        choices_.pop_back();
+      }
+      break;
+    case NodeKind::kAndBegin:
+    case NodeKind::kOrBegin:
+      SLIPWAY_RETURN_IF_ERROR(CheckLogical(node, stack_.back(), "the left side of"));
+      if (branches) BeginLogical(node.kind == NodeKind::kAndBegin);
+      break;
+    default:
+      SLIPWAY_RETURN_IF_ERROR(CheckLogical(node, stack_.back(), "the right side of"));
+      if (branches) {
+        builder_.Write(choices_.back().var, Pop());
+        EndLazy();
+      } else {
+        Replace(2, builder_.Apply(node.kind == NodeKind::kAndEnd ? Op::kBitAnd : Op::kBitOr, Last(2)));
+      }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Emitter::CheckBool(const Node& node, ValueId value, std::string_view what, std::string_view hint) const {
+  if (!builder_.status().ok() || builder_.TypeOf(value) == DType::kBool) return absl::OkStatus();
+  return program_.source.ErrorAt(
+      node.span,
+      Cat(what, " '", program_.source.TextOf(node.span), "' is ", Name(builder_.TypeOf(value)), "; a bool is wanted"),
+      hint);
+}
+absl::Status Emitter::CheckLogical(const Node& node, ValueId value, std::string_view side) const {
+  const std::string_view bitwise = program_.source.TextOf(node.span).substr(0, 1);
+  return CheckBool(node, value, side, Cat("compare it with 0, or write ", bitwise, " to combine bits"));
+}
+
+void Emitter::BeginChoice(uint32_t index) {
+  choices_.push_back({.begin = index, .slot = ReserveType()});
+  if (trial()) return;
+  const ValueId condition = Pop();
+  choices_.back().var = NewVariable("choice", TypeOf(choices_.back().slot));
+  builder_.BeginIf(condition);
+}
+void Emitter::WriteChoice() {
+  const ir::VarId var = choices_.back().var;
+  if (builder_.status().ok()) builder_.Write(var, builder_.Cast(builder_.VarType(var), Pop()));
+}
+// a && b: the variable is false, and b where a holds; a || b: it is true, and b where a does not.
+void Emitter::BeginLogical(bool is_and) {
+  const ValueId left = Pop();
+  choices_.push_back({.var = builder_.NewVar("condition", DType::kBool, builder_.Literal(!is_and)), .begin = kNone});
+  builder_.BeginIf(is_and ? left : builder_.Apply(Op::kNot, {left}));
+}
+void Emitter::EndLazy() {
+  builder_.EndIf();
+  Push(builder_.Read(choices_.back().var));
+  choices_.pop_back();
+}
+
+// Statements.
+
+void Emitter::VisitStatement(const Node& node) {
+  const Symbol* const symbol = node.symbol < program_.symbols.size() ? &program_.symbols[node.symbol] : nullptr;
+  switch (node.kind) {
+    case NodeKind::kAssign:
+      values_[node.symbol] = Pop();
+      if (symbol->kind == SymbolKind::kOutput) outputs_[symbol->index] = values_[node.symbol];
+      break;
+    case NodeKind::kDeclare: {
+      const ValueId value = Pop();
+      if (symbol->kind == SymbolKind::kVariable) {
+        vars_[node.symbol] = builder_.NewVar(symbol->name, node.dtype, value);
+      } else if (builder_.status().ok()) {
+        values_[node.symbol] = builder_.ConvertForStore(node.dtype, value, Cat("'", symbol->name, "'"));
+      }
+      break;
     }
-    SLIPWAY_CHECK(stack_.empty(), "the text front end left values on its stack");
-    return absl::OkStatus();
+    case NodeKind::kWrite:
+      builder_.Write(vars_[node.symbol], Pop());
+      break;
+    case NodeKind::kStore: {
+      const ValueId value = Pop();
+      builder_.Store(ArrayOf(node.symbol), Last(node.count), value);
+      stack_.resize(stack_.size() - node.count);
+      break;
+    }
+    case NodeKind::kDrop:
+      Pop();
+      break;
+    case NodeKind::kIfBegin:
+      builder_.BeginIf(Pop());
+      break;
+    case NodeKind::kElse:
+      builder_.BeginElse();
+      break;
+    case NodeKind::kIfEnd:
+      builder_.EndIf();
+      break;
+    case NodeKind::kForBegin: {
+      const ValueId step = Pop(), end = Pop(), begin = Pop();
+      values_[node.symbol] = builder_.BeginFor(symbol->name, node.dtype, begin, end, step);
+      break;
+    }
+    case NodeKind::kForEnd:
+      builder_.EndFor();
+      break;
+    case NodeKind::kWhileBegin:
+      builder_.BeginWhile();
+      break;
+    case NodeKind::kWhileBody:
+      builder_.WhileCondition(Pop());
+      break;
+    case NodeKind::kWhileEnd:
+      builder_.EndWhile();
+      break;
+    case NodeKind::kBreak:
+      builder_.Break();
+      break;
+    case NodeKind::kContinue:
+      builder_.Continue();
+      break;
+    default:
+      SLIPWAY_CHECK(false, "the text front end has no statement of that kind");
   }
+}
 
-  const std::vector<ValueId>& outputs() const { return outputs_; }
-  const std::vector<DType>& choices() const { return choices_; }
+// Functions.
 
-  // The builder's complaint, with the place that it is about.
-  absl::Status ErrorAt(const Node& node, const absl::Status& status) const {
-    const absl::Status placed = program_.source.ErrorAt(node.span, std::string(status.message()));
-    return absl::Status(status.code(), placed.message());
+void Emitter::BeginCall(const Node& node, uint32_t& next) {
+  const Function& function = program_.functions[node.symbol];
+  for (size_t i = function.parameters.size(); i-- > 0;) {
+    const uint32_t parameter = function.parameters[i];
+    if (program_.symbols[parameter].kind != SymbolKind::kArray) values_[parameter] = Pop();
   }
+  Call call{.function = &function, .return_to = next, .span = node.span};
+  if (function.returns_early) {
+    for (uint32_t i = 0; i < function.results; ++i) {
+      const size_t slot = ReserveType();
+      if (i == 0) call.slot = slot;
+      if (!trial()) call.results.push_back(NewVariable("result", TypeOf(slot)));
+    }
+    builder_.BeginScope();
+  }
+  calls_.push_back(std::move(call));
+  next = function.begin + 1;
+}
 
- private:
-  bool trial() const { return typing_ == nullptr; }
-
-  // The typing lists choices by their ends; here their types are wanted where they begin.
-  void NumberChoices() {
-    if (!program_.has_lazy_choice) return;
-    choice_of_.resize(program_.nodes.size());
-    uint32_t count = 0;
-    for (const Node& node : program_.nodes) {
-      if (node.kind == NodeKind::kChooseEnd && node.lazy) choice_of_[node.begin] = count++;
+void Emitter::Return(const Node& node) {
+  Call& call = calls_.back();
+  if (!call.function->returns_early) return;  // The values lie where the caller looks for them.
+  for (uint32_t i = 0; i < node.count; ++i) {
+    const ValueId value = Last(node.count)[i];
+    if (!builder_.status().ok()) break;
+    if (!trial()) {
+      builder_.Write(call.results[i], value);
+    } else {
+      FindType(call.slot + i, builder_.TypeOf(value));
+      builder_.ConvertForStore(TypeOf(call.slot + i), value, Cat("a result of '", call.function->name, "'"));
     }
   }
+  stack_.resize(stack_.size() - node.count);
+  builder_.Leave();
+}
 
-  ValueId Pop() {
-    SLIPWAY_CHECK(!stack_.empty(), "the text front end's stack is empty");
-    const ValueId value = stack_.back();
-    stack_.pop_back();
-    return value;
+void Emitter::EndCall(uint32_t& next) {
+  const Call call = std::move(calls_.back());
+  calls_.pop_back();
+  next = call.return_to;
+  if (!call.function->returns_early) return;
+  builder_.EndScope();
+  for (uint32_t i = 0; i < call.function->results; ++i) {
+    Push(builder_.Read(trial() ? NewVariable("result", TypeOf(call.slot + i)) : call.results[i]));
   }
+}
 
-  absl::Status Visit(uint32_t index, const Node& node) {
-    const bool branches = node.lazy && !trial();
-    switch (node.kind) {
-      case NodeKind::kInteger:
-        stack_.push_back(IntegerLiteral(node));
-        break;
-      case NodeKind::kFloat:
-        stack_.push_back(builder_.Literal(std::bit_cast<double>(node.bits)));
-        break;
-      case NodeKind::kBool:
-        stack_.push_back(builder_.Literal(node.bits != 0));
-        break;
-      case NodeKind::kName: {
-        const Symbol& symbol = program_.symbols[node.symbol];
-        stack_.push_back(symbol.kind == SymbolKind::kInput ? inputs_[symbol.index].value : values_[node.symbol]);
-        break;
-      }
-      case NodeKind::kOperator: {
-        const auto operands = absl::MakeConstSpan(stack_).last(node.count);
-        const ValueId result = builder_.Apply(node.op, operands);
-        stack_.resize(stack_.size() - node.count);
-        stack_.push_back(result);
-        break;
-      }
-      case NodeKind::kCast:
-        stack_.push_back(builder_.Cast(node.dtype, Pop(), node.cast));
-        break;
-      case NodeKind::kGather: {
-        const auto indices = absl::MakeConstSpan(stack_).last(node.count);
-        const ValueId result =
-            builder_.Load(inputs_[program_.symbols[node.symbol].index].array, indices, MemoryAccess::ReadOnly());
-        stack_.resize(stack_.size() - node.count);
-        stack_.push_back(result);
-        break;
-      }
-      case NodeKind::kChooseBegin:
-        SLIPWAY_RETURN_IF_ERROR(CheckBool(node, stack_.back(), "the condition of", "compare it with 0"));
-        if (branches) BeginChoice(index);
-        break;
-      case NodeKind::kChooseElse:
-        if (!open_.empty() && open_.back().begin == node.begin) {
-          WriteChoice();
-          builder_.BeginElse();
-        }
-        break;
-      case NodeKind::kChooseEnd:
-        if (branches) {
-          WriteChoice();
-          EndLazy();
-        } else {
-          const auto operands = absl::MakeConstSpan(stack_).last(3);
-          const ValueId result = builder_.Apply(Op::kSelect, operands);
-          stack_.resize(stack_.size() - 3);
-          stack_.push_back(result);
-          if (node.lazy) choices_.push_back(builder_.TypeOf(result));
-        }
-        break;
-      case NodeKind::kAndBegin:
-      case NodeKind::kOrBegin:
-        SLIPWAY_RETURN_IF_ERROR(CheckLogical(node, stack_.back(), "the left side of"));
-        if (branches) BeginLogical(node.kind == NodeKind::kAndBegin);
-        break;
-      case NodeKind::kAndEnd:
-      case NodeKind::kOrEnd:
-        SLIPWAY_RETURN_IF_ERROR(CheckLogical(node, stack_.back(), "the right side of"));
-        if (branches) {
-          builder_.Write(open_.back().var, Pop());
-          EndLazy();
-        } else {
-          const ValueId right = Pop();
-          const ValueId left = Pop();
-          stack_.push_back(builder_.Apply(node.kind == NodeKind::kAndEnd ? Op::kBitAnd : Op::kBitOr, {left, right}));
-        }
-        break;
-      case NodeKind::kAssign: {
-        const Symbol& symbol = program_.symbols[node.symbol];
-        values_[node.symbol] = Pop();
-        if (symbol.kind == SymbolKind::kOutput) outputs_[symbol.index] = values_[node.symbol];
-        break;
-      }
-    }
-    return absl::OkStatus();
-  }
+// The whole.
 
-  ValueId IntegerLiteral(const Node& node) {
-    if (node.negative) return builder_.Literal(static_cast<int64_t>(uint64_t{0} - node.bits));
-    if (node.bits <= static_cast<uint64_t>(INT64_MAX)) return builder_.Literal(static_cast<int64_t>(node.bits));
-    return builder_.Literal(node.bits);
-  }
+namespace {
 
-  absl::Status CheckBool(const Node& node, ValueId value, std::string_view what, std::string_view hint) const {
-    if (!builder_.status().ok() || builder_.TypeOf(value) == DType::kBool) return absl::OkStatus();
-    return program_.source.ErrorAt(
-        node.span,
-        Cat(what, " '", program_.source.TextOf(node.span), "' is ", Name(builder_.TypeOf(value)), "; a bool is wanted"),
-        hint);
-  }
-  absl::Status CheckLogical(const Node& node, ValueId value, std::string_view side) const {
-    const std::string_view bitwise = program_.source.TextOf(node.span).substr(0, 1);
-    return CheckBool(node, value, side, Cat("compare it with 0, or write ", bitwise, " to combine bits"));
-  }
-
-  // Lazy operands become an if that writes a variable.
-  struct Open {
-    ir::VarId var;
-    uint32_t begin;
+// A kernel with the parameters that a program of these types could have, of the largest rank where none is known.
+absl::StatusOr<Site> TrialSite(const Program& program, absl::Span<const DType> input_types,
+                               absl::Span<const DType> output_types, Builder& builder) {
+  Site site;
+  const auto array = [&](const Parameter& parameter, DType dtype, bool read_only) {
+    return builder.AddArray({.name = parameter.name,
+                             .kind = ParamKind::kArray,
+                             .dtype = dtype,
+                             .rank = parameter.rank == 0 ? kMaxRank : parameter.rank,
+                             .read_only = read_only});
   };
-
-  void BeginChoice(uint32_t index) {
-    const DType dtype = typing_->choices[choice_of_[index]];
-    const ValueId condition = Pop();
-    open_.push_back({builder_.NewVar("choice", dtype, builder_.Constant(dtype, 0)), index});
-    builder_.BeginIf(condition);
+  for (size_t i = 0; i < program.inputs.size(); ++i) {
+    const Parameter& input = program.inputs[i];
+    InputBinding binding;
+    if (input.shape != ShapeRule::kGathered)
+      binding.value = builder.Scalar(builder.AddScalar(input.name, input_types[i]));
+    if (input.shape == ShapeRule::kGathered || input.whole()) {
+      binding.array = array(input, input_types[i], /*read_only=*/true);
+    }
+    site.inputs.push_back(binding);
   }
-  void WriteChoice() {
-    const ir::VarId var = open_.back().var;
-    if (builder_.status().ok()) builder_.Write(var, builder_.Cast(builder_.VarType(var), Pop()));
+  for (size_t i = 0; i < program.outputs.size(); ++i) {
+    const Parameter& output = program.outputs[i];
+    const bool by_index = output.shape == ShapeRule::kGathered;
+    if (by_index && output_types[i] == DType::kVoid) {
+      return absl::InvalidArgumentError(
+          Cat("output '", output.name, "' is written by index: the array that is written must be given; call Into"));
+    }
+    site.outputs.push_back(by_index ? array(output, output_types[i], /*read_only=*/false) : kNone);
   }
-  // a && b: the variable is false, and b where a holds; a || b: it is true, and b where a does not.
-  void BeginLogical(bool is_and) {
-    const ValueId left = Pop();
-    open_.push_back({builder_.NewVar("condition", DType::kBool, builder_.Literal(!is_and)), kNone});
-    builder_.BeginIf(is_and ? left : builder_.Apply(Op::kNot, {left}));
+  if (!program.loops_freely() || std::any_of(program.nodes.begin(), program.nodes.end(),
+                                             [](const Node& node) { return node.kind == NodeKind::kQuery; })) {
+    const ValueId any = builder.Scalar(builder.AddScalar("any", DType::kInt64));
+    site.number = site.size = any;
+    site.indices.assign(kMaxRank, any);
+    site.extents.assign(kMaxRank, any);
+    site.rank = kMaxRank;
   }
-  void EndLazy() {
-    builder_.EndIf();
-    stack_.push_back(builder_.Read(open_.back().var));
-    open_.pop_back();
-  }
-
-  const Program& program_;
-  const Typing* const typing_;
-  const absl::Span<const InputBinding> inputs_;
-  Builder& builder_;
-  std::vector<ValueId> values_;  // By symbol.
-  std::vector<ValueId> outputs_;
-  std::vector<ValueId> stack_;
-  std::vector<Open> open_;
-  std::vector<DType> choices_;
-  std::vector<uint32_t> choice_of_;  // By node.
-};
+  return site;
+}
 
 }  // namespace
 
 absl::StatusOr<Typing> InferTypes(const Program& program, absl::Span<const DType> input_types,
                                   absl::Span<const DType> output_types) {
   Builder builder("typing");
-  absl::InlinedVector<InputBinding, 8> inputs(program.inputs.size());
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    const Parameter& input = program.inputs[i];
-    if (input.shape == ShapeRule::kGathered) {
-      inputs[i].array = builder.AddArray({.name = input.name,
-                                          .kind = ParamKind::kArray,
-                                          .dtype = input_types[i],
-                                          .rank = input.rank,
-                                          .read_only = true});
-    } else {
-      inputs[i].value = builder.Scalar(builder.AddScalar(input.name, input_types[i]));
-    }
-  }
-  Emitter emitter(program, nullptr, inputs, builder);
+  SLIPWAY_ASSIGN_OR_RETURN(const Site site, TrialSite(program, input_types, output_types, builder));
+  Emitter emitter(program, nullptr, site, builder);
   SLIPWAY_RETURN_IF_ERROR(emitter.Run());
-  Typing typing{.outputs = {output_types.begin(), output_types.end()}, .choices = emitter.choices()};
+  Typing typing{.outputs = {output_types.begin(), output_types.end()}, .variables = emitter.TakeVariables()};
   for (const Node& node : program.nodes) {
     if (node.kind != NodeKind::kAssign) continue;
     const Symbol& symbol = program.symbols[node.symbol];
@@ -244,9 +418,9 @@ absl::StatusOr<Typing> InferTypes(const Program& program, absl::Span<const DType
   return typing;
 }
 
-absl::StatusOr<std::vector<ValueId>> Emit(const Program& program, const Typing& typing,
-                                          absl::Span<const InputBinding> inputs, Builder& builder) {
-  Emitter emitter(program, &typing, inputs, builder);
+absl::StatusOr<std::vector<ValueId>> Emit(const Program& program, const Typing& typing, const Site& site,
+                                          Builder& builder) {
+  Emitter emitter(program, &typing, site, builder);
   SLIPWAY_RETURN_IF_ERROR(emitter.Run());
   return emitter.outputs();
 }

@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
@@ -17,27 +18,53 @@ namespace slipway::text {
 // The types inside a program, for one combination of input dtypes.
 struct Typing {
   std::vector<DType> outputs;  // Of each output: as stored.
-  // Of each lazily evaluated choice, in the order in which their values are complete: its variable must be declared
-  // before its branches are emitted.
-  std::vector<DType> choices;
+  // Of every variable that must be declared before the value it is first given is known (of lazily evaluated choices,
+  // reductions, results of functions), in the order in which they are declared.
+  std::vector<DType> variables;
 };
 
 // The typing of a program. `output_types` has an entry an output: the dtype that it is stored in, or kVoid to have it
-// inferred (the type of its value). Every error that depends on dtypes is found here, with line and caret:
-// INVALID_ARGUMENT, or UNIMPLEMENTED for what no dtype of this stage can do.
+// inferred (the type of its value; not of outputs that are written by index). Every error that depends on dtypes is
+// found here, with line and caret: INVALID_ARGUMENT, or UNIMPLEMENTED for what no dtype of this stage can do.
 absl::StatusOr<Typing> InferTypes(const Program& program, absl::Span<const DType> input_types,
                                   absl::Span<const DType> output_types);
 
-// What an input stands for in a kernel: the value of a number or of an element, or the array parameter to gather from,
-// which nobody may write while the kernel runs.
+// What an input stands for in a kernel: the value of a number or of an element, and the array parameter that is read by
+// index, which nobody may write while the kernel runs, or asked for its extents. Either may be absent.
 struct InputBinding {
   ir::ValueId value = ir::kNone;
   ir::ParamId array = ir::kNone;
 };
 
-// Emits the program's statements. Returns the value of each output, not yet converted to the type it is stored in.
-absl::StatusOr<std::vector<ir::ValueId>> Emit(const Program& program, const Typing& typing,
-                                              absl::Span<const InputBinding> inputs, ir::Builder& builder);
+// Values by dimension.
+using Indices = absl::InlinedVector<ir::ValueId, kMaxRank>;
+
+// A reduction over axes: the dimensions of what its operand broadcasts to.
+struct ReductionBinding {
+  int rank = 0;
+  uint32_t reduced = 0;             // Bit d: dimension d.
+  int outer_rank = 0;               // Of the output, or of the reduction that it stands in.
+  std::vector<ir::ParamId> arrays;  // Of Program::reduced, by its index: kNone for numbers and those of others.
+};
+
+// Where the program runs: all that it can see of its kernel.
+struct Site {
+  std::vector<InputBinding> inputs;
+  std::vector<ir::ParamId> outputs;  // Those that are written by index.
+  // Of the element, as far as the program wants them; in the kernel's own index type.
+  DType index_type = DType::kInt64;
+  ir::ValueId number = ir::kNone;
+  ir::ValueId size = ir::kNone;
+  Indices indices;
+  Indices extents;
+  int rank = 0;  // Of the output.
+  std::vector<ReductionBinding> reductions;
+};
+
+// Emits the program's statements. Returns the value of each output, not yet converted to the type it is stored in;
+// kNone for those that are written by index.
+absl::StatusOr<std::vector<ir::ValueId>> Emit(const Program& program, const Typing& typing, const Site& site,
+                                              ir::Builder& builder);
 
 }  // namespace slipway::text
 

@@ -28,9 +28,9 @@ bool IsHeavy(Op op) {
 }
 
 // Sorted by name.
-const std::vector<Function>& Functions() {
-  static const auto* const kFunctions = [] {
-    auto* functions = new std::vector<Function>;
+const std::vector<Builtin>& Builtins() {
+  static const auto* const kBuiltins = [] {
+    auto* functions = new std::vector<Builtin>;
     const auto add = [&](std::string_view name, Op op) {
       functions->push_back({name, op, ir::SemanticsOf(op).arity, IsHeavy(op)});
     };
@@ -40,19 +40,63 @@ const std::vector<Function>& Functions() {
       if (name[0] >= 'a' && name[0] <= 'z' && op != Op::kNeg) add(name, op);
     }
     for (const Alias& alias : kAliases) add(alias.name, alias.op);
-    std::sort(functions->begin(), functions->end(),
-              [](const Function& a, const Function& b) { return a.name < b.name; });
+    std::sort(functions->begin(), functions->end(), [](const Builtin& a, const Builtin& b) { return a.name < b.name; });
     return functions;
   }();
-  return *kFunctions;
+  return *kBuiltins;
 }
+
+template <class Value>
+struct Named {
+  std::string_view name;
+  Value value;
+};
+template <class Rows>
+auto FindIn(const Rows& rows, std::string_view name) -> decltype(&rows[0].value) {
+  for (const auto& row : rows) {
+    if (row.name == name) return &row.value;
+  }
+  return nullptr;
+}
+
+constexpr Named<Reduction> kReductions[] = {
+    {"sum", Reduction::kSum},       {"prod", Reduction::kProd},   {"mean", Reduction::kMean},
+    {"min", Reduction::kMin},       {"max", Reduction::kMax},     {"any", Reduction::kAny},
+    {"all", Reduction::kAll},       {"count", Reduction::kCount}, {"argmin", Reduction::kArgmin},
+    {"argmax", Reduction::kArgmax},
+};
+constexpr Named<QueryName> kQueries[] = {
+    {"index", QueryName::kIndex}, {"size", QueryName::kSize}, {"shape", QueryName::kShape}, {"rank", QueryName::kRank}};
+constexpr Named<Border> kBorders[] = {{"clamp", Border::kClamp},
+                                      {"wrap", Border::kWrap},
+                                      {"reflect", Border::kReflect},
+                                      {"symmetric", Border::kSymmetric}};
+#define SLIPWAY_TEXT_ATOMIC(enumerator, text, operands, types) {"atomic_" text, ir::AtomicOp::enumerator},
+constexpr Named<ir::AtomicOp> kAtomics[] = {SLIPWAY_IR_ATOMICS(SLIPWAY_TEXT_ATOMIC)};
+#undef SLIPWAY_TEXT_ATOMIC
 
 }  // namespace
 
-const Function* FindFunction(std::string_view name) {
+const Reduction* FindReduction(std::string_view name) { return FindIn(kReductions, name); }
+std::string_view Name(Reduction reduction) { return kReductions[static_cast<int>(reduction)].name; }
+const QueryName* FindQuery(std::string_view name) { return FindIn(kQueries, name); }
+const ir::AtomicOp* FindAtomic(std::string_view name) {
+  return name.substr(0, 7) == "atomic_" ? FindIn(kAtomics, name) : nullptr;
+}
+const Border* FindBorder(std::string_view name) { return FindIn(kBorders, name); }
+std::string_view Name(Border border) { return kBorders[static_cast<int>(border) - 1].name; }
+
+bool IsCallable(std::string_view name) {
+  DType dtype;
+  ir::CastKind kind;
+  return FindBuiltin(name) != nullptr || FindReduction(name) != nullptr || FindQuery(name) != nullptr ||
+         FindAtomic(name) != nullptr || FindCast(name, &dtype, &kind);
+}
+
+const Builtin* FindBuiltin(std::string_view name) {
   static const auto* const kByName = [] {
-    auto* map = new absl::flat_hash_map<absl::string_view, const Function*>;
-    for (const Function& function : Functions()) {
+    auto* map = new absl::flat_hash_map<absl::string_view, const Builtin*>;
+    for (const Builtin& function : Builtins()) {
       map->emplace(absl::string_view(function.name.data(), function.name.size()), &function);
     }
     return map;
@@ -78,7 +122,10 @@ bool FindCast(std::string_view name, DType* dtype, ir::CastKind* kind) {
 absl::Span<const std::string_view> FunctionNames() {
   static const auto* const kNames = [] {
     auto* names = new std::vector<std::string_view>;
-    for (const Function& function : Functions()) names->push_back(function.name);
+    for (const Builtin& function : Builtins()) names->push_back(function.name);
+    for (const auto& row : kReductions) names->push_back(row.name);
+    for (const auto& row : kQueries) names->push_back(row.name);
+    for (const auto& row : kAtomics) names->push_back(row.name);
     return names;
   }();
   return *kNames;

@@ -1,12 +1,12 @@
 #include "jit/text/lexer.h"
 
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <string_view>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_format.h"
-#include "driver/status_macros.h"
 #include "jit/text/cat.h"
 #include "jit/text/utf8.h"
 
@@ -16,40 +16,70 @@ namespace {
 struct Spelling {
   std::string_view text;
   TokenKind kind;
+  std::string_view hint = {};  // Of an operator of another language: what to write.
 };
 
-// Longest first among those that share a beginning.
-constexpr Spelling kOperators[] = {
-    {"->", TokenKind::kArrow},       {"<<", TokenKind::kShiftLeft},    {">>", TokenKind::kShiftRight},
-    {"<=", TokenKind::kLessEqual},   {">=", TokenKind::kGreaterEqual}, {"==", TokenKind::kEqual},
-    {"!=", TokenKind::kNotEqual},    {"&&", TokenKind::kAndAnd},       {"||", TokenKind::kOrOr},
-    {"(", TokenKind::kLeftParen},    {")", TokenKind::kRightParen},    {"[", TokenKind::kLeftBracket},
-    {"]", TokenKind::kRightBracket}, {",", TokenKind::kComma},         {"=", TokenKind::kAssign},
-    {"?", TokenKind::kQuestion},     {":", TokenKind::kColon},         {"+", TokenKind::kPlus},
-    {"-", TokenKind::kMinus},        {"*", TokenKind::kStar},          {"/", TokenKind::kSlash},
-    {"%", TokenKind::kPercent},      {"&", TokenKind::kAmp},           {"|", TokenKind::kPipe},
-    {"^", TokenKind::kCaret},        {"~", TokenKind::kTilde},         {"!", TokenKind::kBang},
-    {"<", TokenKind::kLess},         {">", TokenKind::kGreater},
+// Those that begin alike stand together, the longest first.
+constexpr Spelling kSpellings[] = {
+    {"(", TokenKind::kLeftParen},
+    {")", TokenKind::kRightParen},
+    {"[", TokenKind::kLeftBracket},
+    {"]", TokenKind::kRightBracket},
+    {"{", TokenKind::kLeftBrace},
+    {"}", TokenKind::kRightBrace},
+    {",", TokenKind::kComma},
+    {"?", TokenKind::kQuestion},
+    {"~", TokenKind::kTilde},
+    {"..", TokenKind::kDotDot},
+    {":=", TokenKind::kBad, "write ="},
+    {":", TokenKind::kColon},
+    {"===", TokenKind::kBad, "write =="},
+    {"==", TokenKind::kEqual},
+    {"=", TokenKind::kAssign},
+    {"!=", TokenKind::kNotEqual},
+    {"!", TokenKind::kBang},
+    {"<<=", TokenKind::kShiftLeftAssign},
+    {"<<", TokenKind::kShiftLeft},
+    {"<=", TokenKind::kLessEqual},
+    {"<>", TokenKind::kBad, "write !="},
+    {"<", TokenKind::kLess},
+    {">>=", TokenKind::kShiftRightAssign},
+    {">>", TokenKind::kShiftRight},
+    {">=", TokenKind::kGreaterEqual},
+    {">", TokenKind::kGreater},
+    {"&&", TokenKind::kAndAnd},
+    {"&=", TokenKind::kAmpAssign},
+    {"&", TokenKind::kAmp},
+    {"||", TokenKind::kOrOr},
+    {"|=", TokenKind::kPipeAssign},
+    {"|", TokenKind::kPipe},
+    {"^=", TokenKind::kCaretAssign},
+    {"^", TokenKind::kCaret},
+    {"++", TokenKind::kBad, "write x + 1; a sign after a sign needs a space"},
+    {"+=", TokenKind::kPlusAssign},
+    {"+", TokenKind::kPlus},
+    {"--", TokenKind::kBad, "write x - 1; a sign after a sign needs a space"},
+    {"->", TokenKind::kArrow},
+    {"-=", TokenKind::kMinusAssign},
+    {"-", TokenKind::kMinus},
+    {"**", TokenKind::kBad, "a power is written pow(x, y)"},
+    {"*=", TokenKind::kStarAssign},
+    {"*", TokenKind::kStar},
+    {"//", TokenKind::kBad, "flooring division is written floor_div(x, y), a comment starts with #"},
+    {"/=", TokenKind::kSlashAssign},
+    {"/", TokenKind::kSlash},
+    {"%=", TokenKind::kPercentAssign},
+    {"%", TokenKind::kPercent},
 };
 
-struct Foreign {
-  std::string_view text;
-  std::string_view hint;
+// Where those that begin with a character stand: one behind the first, 0 if there is none.
+struct FirstCharacters {
+  constexpr FirstCharacters() {
+    for (size_t i = std::size(kSpellings); i > 0; --i) at[static_cast<uint8_t>(kSpellings[i - 1].text[0])] = i;
+  }
+  uint8_t at[256] = {};
 };
-
-// Operators of other languages, looked for first.
-constexpr Foreign kForeignOperators[] = {
-    {"**", "a power is written pow(x, y)"},
-    {"//", "flooring division is written floor_div(x, y), a comment starts with #"},
-    {"<>", "write !="},
-    {"===", "write =="},
-    {"<<=", "write the assignment out: z = x << y"},
-    {">>=", "write the assignment out: z = x >> y"},
-    {"++", "write x + 1; a sign after a sign needs a space"},
-    {"--", "write x - 1; a sign after a sign needs a space"},
-    {":=", "write ="},
-};
-constexpr std::string_view kCompoundAssignable = "+-*/%&|^";
+constexpr FirstCharacters kFirst;
 
 bool StartsName(char c) { return absl::ascii_isalpha(static_cast<unsigned char>(c)) || c == '_'; }
 bool ContinuesName(char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_'; }
@@ -60,9 +90,9 @@ bool WantsMore(TokenKind kind) { return kind >= TokenKind::kComma || kind == Tok
 
 class Lexer {
  public:
-  explicit Lexer(const Source& source) : source_(source), text_(source.text()) {}
+  Lexer(const Source& source, Mistakes& mistakes) : source_(source), text_(source.text()), mistakes_(mistakes) {}
 
-  absl::StatusOr<std::vector<Token>> Run() {
+  std::vector<Token> Run() {
     tokens_.reserve(text_.size() / 2 + 2);
     while (at_ < text_.size()) {
       const char c = text_[at_];
@@ -73,11 +103,11 @@ class Lexer {
       } else if (c == '\n' || c == ';') {
         EndStatement(c);
       } else if (StartsName(c)) {
-        SLIPWAY_RETURN_IF_ERROR(Name());
+        Name();
       } else if (IsDigit(c) || (c == '.' && at_ + 1 < text_.size() && IsDigit(text_[at_ + 1]))) {
-        SLIPWAY_RETURN_IF_ERROR(Number());
+        Number();
       } else {
-        SLIPWAY_RETURN_IF_ERROR(Operator());
+        Operator();
       }
     }
     tokens_.push_back({TokenKind::kEnd, {static_cast<uint32_t>(text_.size()), 0}});
@@ -90,8 +120,13 @@ class Lexer {
     at_ += length;
   }
 
-  absl::Status ErrorHere(size_t length, std::string_view message, std::string_view hint = {}) const {
-    return source_.ErrorAt({static_cast<uint32_t>(at_), static_cast<uint32_t>(length)}, message, hint);
+  // A mistake at `length` bytes from here, which are skipped.
+  void ErrorHere(size_t length, std::string_view message, std::string_view hint = {}) {
+    if (!mistakes_.full()) {
+      mistakes_.Add(source_.ErrorAt({static_cast<uint32_t>(at_), static_cast<uint32_t>(length)}, message, hint),
+                    static_cast<uint32_t>(at_));
+    }
+    Push(TokenKind::kBad, length);
   }
 
   void EndStatement(char c) {
@@ -104,7 +139,7 @@ class Lexer {
     }
   }
 
-  absl::Status Name() {
+  void Name() {
     size_t length = 1;
     while (at_ + length < text_.size() && ContinuesName(text_[at_ + length])) ++length;
     if (length > kMaxNameBytes) {
@@ -112,10 +147,9 @@ class Lexer {
                        Cat("at most ", kMaxNameBytes, " are allowed"));
     }
     Push(TokenKind::kName, length);
-    return absl::OkStatus();
   }
 
-  absl::Status Number() {
+  void Number() {
     size_t end = at_;
     const auto peek = [&](size_t ahead) { return end + ahead < text_.size() ? text_[end + ahead] : '\0'; };
     const auto skip = [&](auto&& accepts) {
@@ -137,7 +171,7 @@ class Lexer {
       }
     } else {
       skip(IsDigit);
-      if (peek(0) == '.') {
+      if (peek(0) == '.' && peek(1) != '.') {  // 1..n is a range.
         kind = TokenKind::kFloat;
         ++end;
         skip(IsDigit);
@@ -153,16 +187,15 @@ class Lexer {
       good = false;  // As in C: 0x1.8 needs its exponent.
     }
     const size_t number_end = end;
-    skip([](char c) { return ContinuesName(c) || c == '.'; });
+    while (end < text_.size() && (ContinuesName(peek(0)) || (peek(0) == '.' && peek(1) != '.'))) ++end;
     if (!good || end != number_end) return BadNumber(end - at_, number_end - at_);
     if (kind == TokenKind::kInteger && !hex && end - at_ > 1 && text_[at_] == '0') {
       return ErrorHere(end - at_, "a number with a leading zero", "leave the zero out: there are no octal numbers");
     }
     Push(kind, end - at_);
-    return absl::OkStatus();
   }
 
-  absl::Status BadNumber(size_t length, size_t digits) const {
+  void BadNumber(size_t length, size_t digits) {
     const std::string_view spelled = text_.substr(at_, length);
     const std::string_view suffix = spelled.substr(digits);
     if (suffix == "f" || suffix == "F" || suffix == "l" || suffix == "L" || suffix == "u" || suffix == "U") {
@@ -173,50 +206,50 @@ class Lexer {
     return ErrorHere(length, Cat("malformed number '", spelled, "'"));
   }
 
-  absl::Status Operator() {
+  void Operator() {
     const std::string_view rest = text_.substr(at_);
-    for (const Foreign& foreign : kForeignOperators) {
-      if (rest.substr(0, foreign.text.size()) == foreign.text) {
-        return ErrorHere(foreign.text.size(), Cat("'", foreign.text, "' is no operator here"), foreign.hint);
-      }
-    }
-    const bool compound = kCompoundAssignable.find(rest[0]) != std::string_view::npos;
-    if (compound && rest.substr(1, 1) == "=" && rest.substr(2, 1) != "=") {
-      return ErrorHere(2, Cat("'", rest.substr(0, 2), "' is no operator here"),
-                       Cat("write the assignment out: z = x ", rest.substr(0, 1), " y"));
-    }
-    for (const Spelling& spelling : kOperators) {
+    for (size_t i = kFirst.at[static_cast<uint8_t>(rest[0])]; i > 0 && i <= std::size(kSpellings); ++i) {
+      const Spelling& spelling = kSpellings[i - 1];
+      if (spelling.text[0] != rest[0]) break;
       if (rest.substr(0, spelling.text.size()) != spelling.text) continue;
+      if (spelling.kind == TokenKind::kBad) {
+        return ErrorHere(spelling.text.size(), Cat("'", spelling.text, "' is no operator here"), spelling.hint);
+      }
       if (spelling.kind == TokenKind::kLeftParen || spelling.kind == TokenKind::kLeftBracket) ++brackets_;
-      if (spelling.kind == TokenKind::kRightParen || spelling.kind == TokenKind::kRightBracket) --brackets_;
-      Push(spelling.kind, spelling.text.size());
-      return absl::OkStatus();
+      if (spelling.kind == TokenKind::kRightParen || spelling.kind == TokenKind::kRightBracket) {
+        if (brackets_ > 0) --brackets_;
+      }
+      return Push(spelling.kind, spelling.text.size());
     }
-    return UnexpectedCharacter();
+    UnexpectedCharacter();
   }
 
-  absl::Status UnexpectedCharacter() const {
+  void UnexpectedCharacter() {
     const unsigned char c = static_cast<unsigned char>(text_[at_]);
     if (c < 0x20 || c == 0x7f) return ErrorHere(1, absl::StrFormat("unexpected control character 0x%02x", c));
     const std::string_view shown = text_.substr(at_, utf8::SequenceLength(text_, at_));
     std::string_view hint;
-    if (c == '{' || c == '}') hint = "conditions are written c ? x : y";
     if (c == '"' || c == '\'') hint = "there are no strings";
     if (c == '.') hint = "a number needs a digit beside its point";
     if (c >= 0x80) hint = "names are made of a-z, A-Z, 0-9 and _";
-    return ErrorHere(shown.size(), Cat("unexpected character '", shown, "'"), hint);
+    ErrorHere(shown.size(), Cat("unexpected character '", shown, "'"), hint);
+    // A string is one mistake.
+    const size_t end =
+        c == '"' || c == '\'' ? text_.find_first_of(shown[0] == '"' ? "\"\n" : "'\n", at_) : std::string_view::npos;
+    if (end != std::string_view::npos && text_[end] != '\n') at_ = end + 1;
   }
 
   const Source& source_;
   std::string_view text_;
   size_t at_ = 0;
   int64_t brackets_ = 0;  // Open ones; newlines inside them are spaces.
+  Mistakes& mistakes_;
   std::vector<Token> tokens_;
 };
 
 }  // namespace
 
-absl::StatusOr<std::vector<Token>> Lex(const Source& source) { return Lexer(source).Run(); }
+std::vector<Token> Lex(const Source& source, Mistakes& mistakes) { return Lexer(source, mistakes).Run(); }
 
 std::string DescribeToken(const Source& source, const Token& token) {
   if (token.kind == TokenKind::kEnd) return "the end of the text";

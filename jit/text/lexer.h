@@ -6,13 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
+#include "jit/text/mistakes.h"
 #include "jit/text/source.h"
 
 namespace slipway::text {
 
 enum class TokenKind : uint8_t {
   kEnd,
+  kBad,      // What no token is; the lexer has said why.
   kNewline,  // Or ';'. None inside brackets, none after an operator.
   kName,
   kInteger,
@@ -22,11 +23,26 @@ enum class TokenKind : uint8_t {
   kRightParen,
   kLeftBracket,
   kRightBracket,
+  kLeftBrace,
+  kRightBrace,
+  // From here on: what a line may not end with, so that the statement goes on in the next one.
   kComma,
   kAssign,
+  // An operator and the assignment of its result.
+  kPlusAssign,
+  kMinusAssign,
+  kStarAssign,
+  kSlashAssign,
+  kPercentAssign,
+  kAmpAssign,
+  kPipeAssign,
+  kCaretAssign,
+  kShiftLeftAssign,
+  kShiftRightAssign,
   kQuestion,
   kColon,
   kArrow,
+  kDotDot,
   kPlus,
   kMinus,
   kStar,
@@ -54,10 +70,10 @@ struct Token {
   Span span;
 };
 
-// The tokens of a validated source, ended by one kEnd. '#' starts a comment that ends with its line. Errors: a
-// character that starts no token, an operator of another language (`**`, `+=`, ...; the message says what to write), a
-// malformed number, a name longer than kMaxNameBytes.
-absl::StatusOr<std::vector<Token>> Lex(const Source& source);
+// The tokens of a validated source, ended by one kEnd. '#' starts a comment that ends with its line. Errors go to
+// `mistakes` and leave a kBad: a character that starts no token, an operator of another language (`**`, `++`, ...; the
+// message says what to write), a malformed number, a name longer than kMaxNameBytes.
+std::vector<Token> Lex(const Source& source, Mistakes& mistakes);
 
 // How a message names a token: "'+'", "the end of the line".
 std::string DescribeToken(const Source& source, const Token& token);

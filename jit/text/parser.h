@@ -5,14 +5,18 @@
 #include <string_view>
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "jit/text/program.h"
+#include "slipway/elementwise_options.h"
 
 namespace slipway::text {
 
 // Parses statements, with the signature given or, where `signature` is empty, inferred: free names in order of first
 // appearance are the inputs, assigned names that are not `let` the outputs. Everything that can be known without dtypes
-// is checked here; every error is laid out as jit/text/source.h says. Time and memory are linear in the text.
-absl::StatusOr<Program> Parse(std::string_view text, std::string_view signature = {});
+// is checked here; every mistake has one message, laid out as jit/text/source.h says. `constants` are numbers that the
+// text may use by name. Time and memory are linear in the text.
+absl::StatusOr<Program> Parse(std::string_view text, std::string_view signature = {},
+                              absl::Span<const NamedConstant> constants = {});
 
 }  // namespace slipway::text
 

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/ascii.h"
 #include "driver/status_macros.h"
 #include "jit/text/cat.h"
@@ -20,7 +21,9 @@ class SignatureParser {
 
   absl::Status Run() {
     SLIPWAY_RETURN_IF_ERROR(source_.Validate());
-    SLIPWAY_ASSIGN_OR_RETURN(tokens_, Lex(source_));
+    Mistakes mistakes;
+    tokens_ = Lex(source_, mistakes);
+    SLIPWAY_RETURN_IF_ERROR(mistakes.ToStatus());
     // A signature is one line of thought however it is broken into lines.
     std::erase_if(tokens_, [](const Token& token) { return token.kind == TokenKind::kNewline; });
     if (Peek() != TokenKind::kArrow) SLIPWAY_RETURN_IF_ERROR(Parameters(program_.inputs, SymbolKind::kInput));
@@ -48,11 +51,10 @@ class SignatureParser {
       parameter.span = tokens_[at_].span;
       parameter.name = source_.TextOf(parameter.span);
       ++at_;
-      for (const Symbol& symbol : program_.symbols) {
-        if (symbol.name == parameter.name) {
-          return source_.ErrorAt(parameter.span, Cat("'", parameter.name, "' is declared twice"),
-                                 Cat("first at ", source_.Position(symbol.span.offset)));
-        }
+      const auto [declared, fresh] = names_.try_emplace(parameter.name, parameter.span.offset);
+      if (!fresh) {
+        return source_.ErrorAt(parameter.span, Cat("'", parameter.name, "' is declared twice"),
+                               Cat("first at ", source_.Position(declared->second)));
       }
       if (Peek() == TokenKind::kColon) {
         ++at_;
@@ -75,8 +77,8 @@ class SignatureParser {
     ++at_;
     parameter.shape = ShapeRule::kScalar;
     if (Peek() == TokenKind::kLeftBracket) SLIPWAY_RETURN_IF_ERROR(Shape(parameter));
-    if (kind == SymbolKind::kOutput && parameter.shape != ShapeRule::kElementwise) {
-      return source_.ErrorAt(span, Cat("output '", parameter.name, "' must be an elementwise array"),
+    if (kind == SymbolKind::kOutput && parameter.shape == ShapeRule::kScalar) {
+      return source_.ErrorAt(span, Cat("output '", parameter.name, "' must be an array"),
                              Cat("write '", parameter.name, ": ", source_.TextOf(span), "[]'"));
     }
     return absl::OkStatus();
@@ -98,10 +100,11 @@ class SignatureParser {
       return source_.ErrorAt(span, Cat("unknown dtype '", name, "'"),
                              hint.empty() ? "a name for any dtype starts with a capital letter, as T" : hint);
     }
-    const auto found = std::find(program_.generics.begin(), program_.generics.end(), name);
+    const auto [found, fresh] =
+        generics_.try_emplace(std::string(name), static_cast<uint32_t>(program_.generics.size()));
     parameter.type = TypeRule::kGeneric;
-    parameter.generic = static_cast<uint32_t>(found - program_.generics.begin());
-    if (found == program_.generics.end()) {
+    parameter.generic = found->second;
+    if (fresh) {
       if (kind == SymbolKind::kOutput) {
         return source_.ErrorAt(span, Cat("'", name, "' is the dtype of no input"),
                                "name one, or leave ': ' and the dtype out to have it inferred");
@@ -140,6 +143,8 @@ class SignatureParser {
   Program& program_;
   const Source& source_;
   std::vector<Token> tokens_;
+  absl::flat_hash_map<std::string, uint32_t> names_;     // Where each is declared.
+  absl::flat_hash_map<std::string, uint32_t> generics_;  // Their numbers.
   size_t at_ = 0;
 };
 

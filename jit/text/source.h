@@ -24,9 +24,15 @@ namespace slipway::text {
 inline constexpr size_t kMaxSourceBytes = size_t{1} << 20;
 inline constexpr size_t kMaxNameBytes = 255;
 // What compilers behind us take more than linear time for: calls of functions that become tens of instructions each
-// (sin, pow, ...), and lazily evaluated operands that become branches.
+// (sin, pow, ...), and what becomes branches: blocks, reductions, lazily evaluated operands.
 inline constexpr uint32_t kMaxCostlyCalls = 1024;
 inline constexpr uint32_t kMaxBranches = 512;
+// Nodes of a program once functions are put where they are called, and how deep blocks nest then.
+inline constexpr uint32_t kMaxOperations = uint32_t{1} << 20;
+inline constexpr uint32_t kMaxNesting = 128;
+inline constexpr uint32_t kMaxFunctionParameters = 64;  // And results.
+// Arrays of reductions over axes: each is a parameter of the kernel.
+inline constexpr uint32_t kMaxReducedArrays = 64;
 
 // A range of bytes in a Source.
 struct Span {

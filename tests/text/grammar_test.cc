@@ -63,6 +63,8 @@ std::string Postfix(const Program& program) {
       case NodeKind::kAssign:
         out += "=" + program.symbols[node.symbol].name;
         break;
+      default:  // Blocks, functions, reductions: looked at by what they compute.
+        out += "#" + std::to_string(static_cast<int>(node.kind));
     }
   }
   return out;
@@ -256,10 +258,10 @@ TEST(BoundsTest, DeeplyNestedBranchesAreAnError) {
   ir::Builder builder("deep");
   const ir::ParamId table = builder.AddArray(
       {.name = "t", .kind = ParamKind::kArray, .dtype = DType::kFloat32, .rank = 1, .read_only = true});
-  const InputBinding bindings[] = {{.array = table},
-                                   {.value = builder.Scalar(builder.AddScalar("i", DType::kInt32))},
-                                   {.value = builder.Scalar(builder.AddScalar("x", DType::kFloat32))}};
-  const auto values = Emit(*program, *typing, bindings, builder);
+  const Site site{.inputs = {{.array = table},
+                             {.value = builder.Scalar(builder.AddScalar("i", DType::kInt32))},
+                             {.value = builder.Scalar(builder.AddScalar("x", DType::kFloat32))}}};
+  const auto values = Emit(*program, *typing, site, builder);
   ASSERT_FALSE(values.ok());
   EXPECT_THAT(std::string(values.status().message()), testing::HasSubstr("nest more than 256 deep"));
   EXPECT_THAT(std::string(values.status().message()), testing::StartsWith("expression:1:"));
@@ -276,11 +278,11 @@ TEST(BoundsTest, CostlyCallsAndBranchesAreCounted) {
   EXPECT_TRUE(Parse("z = x" + Repeated(branch, 512)).ok());
   const absl::StatusOr<Program> branches = Parse("z = x" + Repeated(branch, 513));
   ASSERT_FALSE(branches.ok());
-  EXPECT_THAT(
-      std::string(branches.status().message()),
-      testing::AllOf(testing::StartsWith(
-                         "expression:1:1: up to here the text has 513 conditions with costly or indexed operands\n"),
-                     testing::EndsWith("^ at most 512 are allowed; split it into several texts")));
+  EXPECT_THAT(std::string(branches.status().message()),
+              testing::AllOf(
+                  testing::StartsWith("expression:1:1: up to here the text has 513 blocks, reductions, and conditions "
+                                      "with costly or indexed operands\n"),
+                  testing::EndsWith("^ at most 512 are allowed; split it into several texts")));
 }
 
 TEST(BoundsTest, ATextHasAtMostOneMebibyte) {

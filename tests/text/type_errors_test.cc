@@ -67,6 +67,50 @@ const Mistake kMistakes[] = {
     {"FloatIntoInteger", "z = x + 0.5", {kF32}, "expression:1:1: output 'z'", {kI32}},
     {"FloatIntoIntegerAsksForACast", "z = x + 0.5", {kF32}, "cast", {kI32}},
     {"IntegerIntoBool", "z = x + 1", {kI32}, "expression:1:1: output 'z'", {kBool}},
+    {"ConditionOfAnIf",
+     "var s = 0; if x { s = 1 }; z = s",
+     {kF32},
+     "expression:1:12: the condition of an if is float32; a bool is wanted: compare it with 0\n"},
+    {"ConditionOfAWhile",
+     "var s = 0; while x { s = 1 }; z = s",
+     {kI32},
+     "expression:1:12: the condition of a while is int32; a bool is wanted: compare it with 0\n"},
+    {"BoundOfAFor", "var s = 0; for k in 0..x { s = 1 }; z = s", {kF32}, "expression:1:16: loop variable 'k' is int64"},
+    {"FloatIntoAnIntegerVariable",
+     "var s = 0; s += x; z = s",
+     {kF32},
+     "expression:1:12: variable 's' is int64 and cannot take float32 without a cast; write int64(...)"},
+    {"FloatIntoATypedLocal", "let s: i32 = x; z = s", {kF32}, "expression:1:5: 's' is int32 and cannot take float32"},
+    {"InAFunction",
+     "def f(a) = a & 1\nz = f(x)",
+     {kF32},
+     "expression:1:14: '&' does not take float32 and literal 1\n  def f(a) = a & 1\n               ^ in f, called at "
+     "2:5"},
+    {"ResultsOfAFunction",
+     "def f(a) { if a > 0 { return 1 }; return a }; z = f(x)",
+     {kF32},
+     "expression:1:35: a result of 'f' is int64 and cannot take float32 without a cast; write int64(...)"},
+    {"CountOfNumbers",
+     "z = count(k in 0..3: t[k])",
+     {kF32},
+     "expression:1:5: count wants bools; float32 is given\n  z = count(k in 0..3: t[k])\n      ^~~~~ compare it with "
+     "0"},
+    {"AtomicOfBools",
+     "h[0] += x",
+     {kBool},
+     "expression:1:1: atomic add on 'h' of bool: it takes integers and floats",
+     {kBool}},
+    {"BitsOfAFloatArray",
+     "h[0] |= x",
+     {kF32},
+     "expression:1:1: atomic or on 'h' of float32: it takes integers and bools",
+     {kF32}},
+    {"FloatIndexOfAnUpdate",
+     "h[x] += 1",
+     {kF32},
+     "expression:1:1: index 0 of 'h' is float32; an integer is wanted",
+     {kI32}},
+    {"FillOfABorder", "z = t[i; -1]", {DType::kUInt8, kI32}, "literal -1 does not fit uint8"},
     {"Float64IntoInt64", "w = 1; z = x * 2", {kF64}, "expression:1:8: output 'z'", {DType::kVoid, kI64}},
 };
 
@@ -132,7 +176,7 @@ TEST(FunctionsTest, AreTheOperatorsThatHaveNames) {
   for (int i = 0; i < ir::kNumOperators; ++i) {
     const ir::Op op = static_cast<ir::Op>(i);
     const std::string name = ir::Name(op);
-    const Function* function = FindFunction(name);
+    const Builtin* function = FindBuiltin(name);
     const bool named = name[0] >= 'a' && name[0] <= 'z' && op != ir::Op::kNeg;
     ASSERT_EQ(function != nullptr, named) << name;
     if (!named) continue;
@@ -147,10 +191,10 @@ TEST(FunctionsTest, AreTheOperatorsThatHaveNames) {
 
 TEST(FunctionsTest, CostlyOnesAreThoseOfALibraryAndDivisions) {
   for (const char* name : {"sin", "pow", "fmod", "remainder", "floor_div", "floor_mod", "remquo_quotient", "jn"}) {
-    EXPECT_TRUE(FindFunction(name)->heavy) << name;
+    EXPECT_TRUE(FindBuiltin(name)->heavy) << name;
   }
   for (const char* name : {"sqrt", "rsqrt", "fma", "true_div", "div_rz", "popc", "fast_sin", "ldexp", "select"}) {
-    EXPECT_FALSE(FindFunction(name)->heavy) << name;
+    EXPECT_FALSE(FindBuiltin(name)->heavy) << name;
   }
 }
 

@@ -1,0 +1,568 @@
+// The part of the expression parser that reads what begins with a name: values, elements, and calls of every form.
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "driver/status_macros.h"
+#include "jit/text/cat.h"
+#include "jit/text/expression_parser.h"
+#include "jit/text/suggest.h"
+#include "jit/text/words.h"
+
+namespace slipway::text {
+
+// A name: a constant, a call, an element, or a value. `whole` unless it opened a bracket.
+absl::Status ExpressionParser::Name(bool& whole) {
+  const Token token = Now();
+  const std::string_view name = cursor_.TextOf(token);
+  whole = true;
+  if (name == "true" || name == "false") {
+    Emit(NodeKind::kBool, token.span).bits = name == "true";
+    ++cursor_.at;
+    return absl::OkStatus();
+  }
+  if (const Keyword* word = FindKeyword(name)) {
+    return source_.ErrorAt(token.span, Cat("expected a value, found '", name, "'"), word->hint);
+  }
+  if (const ForeignWord* word = FindForeignWord(name)) {
+    return source_.ErrorAt(token.span, Cat("'", name, "' is not part of the language"), word->hint);
+  }
+  if (Peek(1) == TokenKind::kLeftParen) return BeginCall(whole);
+  if (Peek(1) == TokenKind::kLeftBracket) {
+    whole = false;
+    return BeginIndex();
+  }
+  ++cursor_.at;
+  return ValueOf(token.span);
+}
+
+absl::Status ExpressionParser::ValueOf(Span span) {
+  if (const NamedConstant* constant = symbols_.FindConstant(source_.TextOf(span))) {
+    ConstantOf(*constant, span);
+    return absl::OkStatus();
+  }
+  // Inside of a reduction over axes an array's elements are others than outside.
+  SLIPWAY_ASSIGN_OR_RETURN(const uint32_t id,
+                           symbols_.Resolve(span, axis_reductions_.empty() ? Use::kValue : Use::kReduced));
+  const Symbol& symbol = program_.symbols[id];
+  constant_ &= symbol.constant;
+  if (axis_reductions_.empty() || symbol.constant) {
+    Emit(NodeKind::kName, span).symbol = id;
+    return absl::OkStatus();
+  }
+  if (symbol.kind != SymbolKind::kInput) {
+    return source_.ErrorAt(span,
+                           Cat("'", symbol.name, "' has one value an element, and this reduction goes over arrays"),
+                           "write what it stands for, or reduce over a range: sum(k in 0..n: ...)");
+  }
+  if (program_.inputs[symbol.index].shape == ShapeRule::kScalar) {
+    Emit(NodeKind::kName, span).symbol = id;
+    return absl::OkStatus();
+  }
+  const uint32_t reduction = axis_reductions_.back();
+  uint32_t at = 0;
+  while (at < program_.reduced.size() &&
+         (program_.reduced[at].input != symbol.index || program_.reduced[at].reduction != reduction)) {
+    ++at;
+  }
+  if (at == program_.reduced.size()) {
+    if (at == kMaxReducedArrays) {
+      return source_.ErrorAt(span, Cat("the text reduces ", at + 1, " arrays over their axes"),
+                             Cat("at most ", kMaxReducedArrays, " are allowed; split it into several texts"));
+    }
+    program_.reduced.push_back({.input = symbol.index, .reduction = reduction});
+  }
+  Emit(NodeKind::kElement, span).symbol = at;
+  return absl::OkStatus();
+}
+
+void ExpressionParser::ConstantOf(const NamedConstant& constant, Span span) {
+  if (const bool* truth = std::get_if<bool>(&constant.value)) {
+    Emit(NodeKind::kBool, span).bits = *truth;
+  } else if (const double* number = std::get_if<double>(&constant.value)) {
+    Emit(NodeKind::kFloat, span).bits = std::bit_cast<uint64_t>(*number);
+  } else if (const uint64_t* magnitude = std::get_if<uint64_t>(&constant.value)) {
+    Emit(NodeKind::kInteger, span).bits = *magnitude;
+  } else {
+    const int64_t integer = std::get<int64_t>(constant.value);
+    Node& node = Emit(NodeKind::kInteger, span);
+    node.negative = integer < 0;
+    node.bits = node.negative ? uint64_t{0} - static_cast<uint64_t>(integer) : static_cast<uint64_t>(integer);
+  }
+}
+
+// Elements: x[i, j], x[i, j; border].
+
+absl::Status ExpressionParser::BeginIndex() {
+  const Token token = Now();
+  Pending index{.kind = PendingKind::kIndex, .span = token.span};
+  index.element = !pending_.empty() && pending_.back().kind == PendingKind::kAtomic && pending_.back().count == 0 &&
+                  pending_.back().indices == 0;
+  if (index.element) {
+    SLIPWAY_ASSIGN_OR_RETURN(index.symbol, symbols_.ResolveStored(token.span));
+  } else {
+    SLIPWAY_ASSIGN_OR_RETURN(index.symbol, symbols_.Resolve(token.span, Use::kIndexed));
+  }
+  pending_.push_back(index);
+  cursor_.at += 2;
+  if (Peek() == TokenKind::kRightBracket) {
+    return source_.ErrorAt(Now().span, Cat("'", source_.TextOf(token.span), "' needs an index between the brackets"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ExpressionParser::CloseIndex() {
+  Reduce(kPrecNone);
+  if (pending_.empty()) return source_.ErrorAt(Now().span, "']' without a '[' before it");
+  const Pending top = pending_.back();
+  if (top.kind != PendingKind::kIndex && top.kind != PendingKind::kFill) return Unclosed();
+  SLIPWAY_RETURN_IF_ERROR(symbols_.SetRank(top.symbol, top.count + 1, top.span));
+  pending_.pop_back();
+  ++cursor_.at;
+  if (top.element) {
+    Pending& atomic = pending_.back();
+    atomic.symbol = top.symbol;
+    atomic.indices = static_cast<uint8_t>(top.count + 1);
+    return absl::OkStatus();
+  }
+  EmitGather(top, top.kind == PendingKind::kFill ? Border::kConstant : Border::kNone);
+  return absl::OkStatus();
+}
+
+// What follows the ';' of an index: the name of a border, which closes it (then it is `whole`), or a value.
+absl::Status ExpressionParser::BorderOfIndex(bool& whole) {
+  Pending& top = pending_.back();
+  if (top.element) {
+    return source_.ErrorAt(Now().span, "an element that is written has no border",
+                           "leave the ';' and what follows out");
+  }
+  ++cursor_.at;
+  const Border* border = Peek() == TokenKind::kName ? FindBorder(cursor_.TextOf(Now())) : nullptr;
+  whole = border != nullptr && Peek(1) == TokenKind::kRightBracket;
+  if (!whole) {
+    if (Peek() == TokenKind::kRightBracket) {
+      return source_.ErrorAt(Now().span, "expected what lies outside of the array",
+                             "clamp, wrap, reflect, symmetric, or a value");
+    }
+    top.kind = PendingKind::kFill;
+    return absl::OkStatus();
+  }
+  SLIPWAY_RETURN_IF_ERROR(symbols_.SetRank(top.symbol, top.count + 1, top.span));
+  const Pending index = top;
+  pending_.pop_back();
+  cursor_.at += 2;
+  EmitGather(index, *border);
+  return absl::OkStatus();
+}
+
+void ExpressionParser::EmitGather(const Pending& index, Border border) {
+  ++heavy_;
+  constant_ = false;
+  // A wrapped or mirrored index is a remainder for each dimension.
+  const bool divides = border == Border::kWrap || border == Border::kReflect || border == Border::kSymmetric;
+  if (divides) cost_.costly_calls += index.count + 1;
+  if (border == Border::kConstant) ++cost_.branches;
+  if (border != Border::kNone && border != Border::kConstant) symbols_.SetFolded(index.symbol);
+  Node& node = Emit(NodeKind::kGather, index.span);
+  node.symbol = index.symbol;
+  node.count = static_cast<uint8_t>(index.count + 1);
+  node.detail = static_cast<uint8_t>(border);
+}
+
+// Calls.
+
+absl::Status ExpressionParser::BeginCall(bool& whole) {
+  const Token token = Now();
+  const std::string_view name = cursor_.TextOf(token);
+  whole = false;
+  if (const uint32_t* function = symbols_.FindFunction(name)) return BeginFunction(*function, whole);
+  if (const QueryName* query = FindQuery(name)) {
+    whole = true;
+    return QueryOf(*query);
+  }
+  if (const ir::AtomicOp* op = FindAtomic(name)) return BeginAtomic(*op);
+  Pending call{.kind = PendingKind::kBuiltin, .span = token.span};
+  call.builtin = FindBuiltin(name);
+  if (const Reduction* reduction = FindReduction(name)) {
+    const bool over_range = Peek(2) == TokenKind::kName && cursor_.Is("in", 3);
+    if (call.builtin == nullptr || over_range || cursor_.Reduces(1)) return BeginReduction(*reduction);
+  }
+  if (call.builtin == nullptr) {
+    call.kind = PendingKind::kCast;
+    if (!FindCast(name, &call.cast, &call.cast_kind)) return UnknownFunction(token.span);
+  }
+  cursor_.at += 2;
+  if (Peek() == TokenKind::kRightParen) {
+    return WrongArity(call.span, call.builtin != nullptr ? call.builtin->arity : 1, 0);
+  }
+  pending_.push_back(call);
+  return absl::OkStatus();
+}
+
+absl::Status ExpressionParser::UnknownFunction(Span span) const {
+  const std::string_view name = source_.TextOf(span);
+  std::string hint;
+  if (const Token* definition = cursor_.FindDefinition(name)) {
+    hint = Cat("it is defined only at ", source_.Position(definition->span.offset), ": define it before it is called");
+  } else if (symbols_.Knows(name)) {
+    hint = Cat("'", name, "' is a value: multiply with *, index with [ ]");
+  } else {
+    std::vector<std::string_view> names(FunctionNames().begin(), FunctionNames().end());
+    for (const Function& function : program_.functions) names.push_back(function.name);
+    hint = DidYouMean(name, names);
+  }
+  if (!program_.functions.empty() && program_.functions.back().name == name) {
+    // The one that is being defined: known once it is complete.
+    return source_.ErrorAt(span, Cat("'", name, "' calls itself"), "there is no recursion; loop with 'for' or 'while'");
+  }
+  return source_.ErrorAt(span, Cat("unknown function '", name, "'"), hint);
+}
+
+absl::Status ExpressionParser::WrongArity(Span call, int wanted, int given) const {
+  const std::string_view name = source_.TextOf(call);
+  std::string_view hint;
+  if ((name == "min" || name == "max") && given > 2) hint = "nest the calls: min(x, min(y, z))";
+  return source_.ErrorAt(call,
+                         Cat(name, " takes ", wanted, wanted == 1 ? " argument, " : " arguments, ", given,
+                             given == 1 ? " is given" : " are given"),
+                         hint);
+}
+
+absl::Status ExpressionParser::CloseCall(const Pending& call) {
+  const int given = call.count + 1;
+  const int wanted = call.builtin != nullptr ? call.builtin->arity : 1;
+  if (given != wanted) return WrongArity(call.span, wanted, given);
+  if (call.builtin == nullptr) {
+    Node& cast = Emit(NodeKind::kCast, call.span);
+    cast.dtype = call.cast;
+    cast.cast = call.cast_kind;
+    return absl::OkStatus();
+  }
+  heavy_ += call.builtin->heavy;
+  cost_.costly_calls += call.builtin->heavy;
+  Node& node = Emit(NodeKind::kOperator, call.span);
+  node.op = call.builtin->op;
+  node.count = static_cast<uint8_t>(given);
+  return absl::OkStatus();
+}
+
+// Functions of the text.
+
+absl::Status ExpressionParser::BeginFunction(uint32_t function, bool& whole) {
+  const Span span = Now().span;
+  const Function& callee = program_.functions[function];
+  if (callee.broken) return KnownMistake();
+  pending_.push_back({.kind = PendingKind::kFunction, .symbol = function, .span = span});
+  cursor_.at += 2;
+  if (Peek() != TokenKind::kRightParen) return absl::OkStatus();
+  whole = true;
+  SLIPWAY_RETURN_IF_ERROR(CloseFunction(pending_.back(), 0));
+  pending_.pop_back();
+  ++cursor_.at;
+  return absl::OkStatus();
+}
+
+// An argument that stands for an array is its name.
+absl::Status ExpressionParser::ArrayArgument() {
+  const Pending& call = pending_.back();
+  const uint32_t parameter = program_.functions[call.symbol].parameters[call.count];
+  const TokenKind behind = Peek(1);
+  if (Peek() != TokenKind::kName || (behind != TokenKind::kComma && behind != TokenKind::kRightParen)) {
+    return source_.ErrorAt(Now().span,
+                           Cat("parameter '", program_.symbols[parameter].name, "' of ", source_.TextOf(call.span),
+                               " is read by index: the name of an array is wanted"));
+  }
+  const Span span = Now().span;
+  const int rank = program_.symbols[parameter].rank;
+  SLIPWAY_ASSIGN_OR_RETURN(const uint32_t array, symbols_.Resolve(span, rank == 0 ? Use::kAsked : Use::kIndexed));
+  if (rank != 0) SLIPWAY_RETURN_IF_ERROR(symbols_.SetRank(array, rank, span));
+  array_arguments_.emplace_back(parameter, array);
+  constant_ = false;
+  ++cursor_.at;
+  return absl::OkStatus();
+}
+
+absl::Status ExpressionParser::CloseFunction(const Pending& call, int given) {
+  const Function& callee = program_.functions[call.symbol];
+  const int wanted = static_cast<int>(callee.parameters.size());
+  if (given != wanted) return WrongArity(call.span, wanted, given);
+  if (callee.results != 1 && (pending_.size() != 1 || results_ == 1)) {
+    Node node{.count = static_cast<uint8_t>(callee.results), .symbol = call.symbol, .span = call.span};
+    return ResultsUnwanted(node);
+  }
+  for (size_t i = 0; i < callee.parameters.size(); ++i) {
+    const uint32_t parameter = callee.parameters[callee.parameters.size() - 1 - i];
+    if (program_.symbols[parameter].kind != SymbolKind::kArray) continue;
+    Node& bind = Emit(NodeKind::kBindArray, call.span);
+    bind.symbol = parameter;
+    bind.begin = array_arguments_.back().second;
+    if (program_.symbols[parameter].folded) symbols_.SetFolded(bind.begin);
+    array_arguments_.pop_back();
+  }
+  heavy_ += callee.heavy;
+  constant_ = false;
+  cost_.costly_calls += callee.cost.costly_calls;
+  cost_.branches += callee.cost.branches;
+  cost_.operations += callee.cost.operations;
+  cost_.nesting = std::max(cost_.nesting, nesting_ + 1 + callee.cost.nesting);
+  Node& node = Emit(NodeKind::kCall, call.span);
+  node.symbol = call.symbol;
+  node.count = static_cast<uint8_t>(callee.results);
+  return absl::OkStatus();
+}
+
+absl::Status ExpressionParser::ResultsUnwanted(const Node& call) const {
+  return source_.ErrorAt(call.span, Cat(source_.TextOf(call.span), " has ", call.count, " results; one is wanted here"),
+                         "take them apart first: let a, b = f(x)");
+}
+
+// What is asked of the element or of an array.
+
+// The dimension that a query names: a number, and nothing else.
+absl::Status ExpressionParser::Dimension(Node& node) {
+  const bool negative = Peek() == TokenKind::kMinus;
+  const Span span = Now().span;
+  if (negative) ++cursor_.at;
+  const std::string_view digits = cursor_.TextOf(Now());
+  if (Peek() != TokenKind::kInteger || digits.size() != 1 || digits[0] - '0' > kMaxRank - !negative ||
+      (negative && digits[0] == '0')) {
+    return source_.ErrorAt(Peek() == TokenKind::kEnd ? span : Now().span,
+                           Cat("expected the number of a dimension, found ", cursor_.Found()),
+                           "0 to 7, or -1 to -8 to count from the last");
+  }
+  const int dimension = digits[0] - '0';
+  node.bits = static_cast<uint64_t>(static_cast<int64_t>(negative ? -dimension : dimension));
+  ++cursor_.at;
+  return absl::OkStatus();
+}
+
+absl::Status ExpressionParser::QueryOf(QueryName name) {
+  Node node{.kind = NodeKind::kQuery, .span = Now().span};
+  const bool takes_array = name != QueryName::kIndex;
+  cursor_.at += 2;
+  bool array = false;
+  if (takes_array && Peek() == TokenKind::kName) {
+    array = true;
+    SLIPWAY_ASSIGN_OR_RETURN(node.symbol, symbols_.Resolve(Now().span, Use::kAsked));
+    const Symbol& symbol = program_.symbols[node.symbol];
+    // An output that is written element by element has the shape that all have.
+    if (symbol.kind == SymbolKind::kOutput && program_.outputs[symbol.index].shape != ShapeRule::kGathered) {
+      array = false;
+    }
+    ++cursor_.at;
+    if (name == QueryName::kShape && Peek() == TokenKind::kComma) ++cursor_.at;
+  }
+  bool dimension = false;
+  if ((name == QueryName::kIndex || name == QueryName::kShape) && Peek() != TokenKind::kRightParen) {
+    dimension = true;
+    SLIPWAY_RETURN_IF_ERROR(Dimension(node));
+  }
+  if (Peek() == TokenKind::kBad) return KnownMistake();
+  if (Peek() != TokenKind::kRightParen || (name == QueryName::kShape && !dimension)) {
+    return source_.ErrorAt(
+        Now().span,
+        Cat("expected ", Peek() == TokenKind::kRightParen ? "a dimension" : "')'", ", found ", cursor_.Found()),
+        name == QueryName::kIndex   ? "index(d) or index()"
+        : name == QueryName::kShape ? "shape(d) or shape(x, d)"
+        : name == QueryName::kSize  ? "size() or size(x)"
+                                    : "rank() or rank(x)");
+  }
+  ++cursor_.at;
+  switch (name) {
+    case QueryName::kIndex:
+      node.detail = static_cast<uint8_t>(dimension ? Query::kIndex : Query::kNumber);
+      if (!axis_reductions_.empty()) {
+        return source_.ErrorAt(node.span, "inside of a reduction over axes there is no index",
+                               "reduce over a range: sum(k in 0..n: ...)");
+      }
+      break;
+    case QueryName::kShape:
+      node.detail = static_cast<uint8_t>(array ? Query::kArrayExtent : Query::kExtent);
+      break;
+    case QueryName::kSize:
+      node.detail = static_cast<uint8_t>(array ? Query::kArraySize : Query::kSize);
+      break;
+    case QueryName::kRank:
+      node.detail = static_cast<uint8_t>(array ? Query::kArrayRank : Query::kRank);
+      break;
+  }
+  program_.wants_number |= node.detail == static_cast<uint8_t>(Query::kNumber);
+  program_.wants_indices |= dimension && !array;
+  program_.wants_indices |= node.detail == static_cast<uint8_t>(Query::kRank);
+  program_.wants_extents |= dimension && name == QueryName::kShape && !array;
+  if (dimension) program_.queries.push_back(static_cast<uint32_t>(program_.nodes.size()));
+  ++cost_.operations;
+  constant_ = false;
+  program_.nodes.push_back(node);
+  return absl::OkStatus();
+}
+
+// Atomic operations: atomic_add(h[i], v).
+
+absl::Status ExpressionParser::BeginAtomic(ir::AtomicOp op) {
+  const Span span = Now().span;
+  pending_.push_back({.kind = PendingKind::kAtomic, .detail = static_cast<uint8_t>(op), .span = span});
+  cursor_.at += 2;
+  if (Peek() == TokenKind::kName && Peek(1) == TokenKind::kLeftBracket) return absl::OkStatus();
+  if (Peek() == TokenKind::kBad) return KnownMistake();
+  return source_.ErrorAt(Now().span,
+                         Cat(source_.TextOf(span), " wants an element of an output, found ", cursor_.Found()),
+                         Cat("write ", source_.TextOf(span), "(h[i], ...)"));
+}
+
+absl::Status ExpressionParser::CloseAtomic(const Pending& call) {
+  const int wanted = 1 + ir::RowOf(static_cast<ir::AtomicOp>(call.detail)).operands;
+  if (call.count + 1 != wanted) return WrongArity(call.span, wanted, call.count + 1);
+  if (call.indices == 0) {
+    return source_.ErrorAt(call.span, Cat(source_.TextOf(call.span), " wants an element of an output"));
+  }
+  ++heavy_;
+  constant_ = false;
+  Node& node = Emit(NodeKind::kAtomic, call.span);
+  node.symbol = call.symbol;
+  node.count = call.indices;
+  node.detail = call.detail;
+  return absl::OkStatus();
+}
+
+// Reductions: sum(k in 0..n: t[k]), sum(x, axis=1).
+
+absl::Status ExpressionParser::BeginReduction(Reduction reduction) {
+  const Span span = Now().span;
+  Pending call{.detail = static_cast<uint8_t>(reduction), .span = span};
+  AddBranch();
+  constant_ = false;
+  cursor_.at += 2;
+  if (Peek() == TokenKind::kName && cursor_.Is("in", 1)) {
+    symbols_.BeginScope();
+    Emit(NodeKind::kReduceBegin, span).detail = call.detail;
+    call.begin = LastNode();
+    call.kind = PendingKind::kReduceBody;
+    pending_.push_back(call);
+    return BeginRange();
+  }
+  if (Peek() == TokenKind::kRightParen) return WrongArity(span, 1, 0);
+  call.kind = PendingKind::kReduceAxes;
+  call.symbol = static_cast<uint32_t>(program_.axis_reductions.size());
+  if (call.symbol == kMaxReducedArrays) {
+    return source_.ErrorAt(span, Cat("the text has ", call.symbol + 1, " reductions over axes"),
+                           Cat("at most ", kMaxReducedArrays, " are allowed; split it into several texts"));
+  }
+  program_.axis_reductions.push_back(
+      {.reduction = reduction,
+       .outer = axis_reductions_.empty() ? AxisReduction::kNoReduction : axis_reductions_.back(),
+       .span = span});
+  axis_reductions_.push_back(call.symbol);
+  Node& node = Emit(NodeKind::kReduceAxes, span);
+  node.symbol = call.symbol;
+  node.detail = call.detail;
+  call.begin = LastNode();
+  pending_.push_back(call);
+  return absl::OkStatus();
+}
+
+// "k in", of which the bounds follow.
+absl::Status ExpressionParser::BeginRange() {
+  if (Peek() != TokenKind::kName || !cursor_.Is("in", 1)) {
+    if (Peek() == TokenKind::kBad) return KnownMistake();
+    return source_.ErrorAt(Now().span, Cat("expected a range, found ", cursor_.Found()), "write k in 0..n");
+  }
+  const Pending& body = pending_.back();
+  const bool indexed = static_cast<Reduction>(body.detail) >= Reduction::kArgmin;
+  if (indexed && program_.nodes.back().kind == NodeKind::kReduceFor) {
+    return source_.ErrorAt(Now().span,
+                           Cat(source_.TextOf(body.span), " goes over one range: its result is one number"));
+  }
+  pending_.push_back({.kind = PendingKind::kRange, .name = Now().span, .span = body.span});
+  cursor_.at += 2;
+  return absl::OkStatus();
+}
+
+// ".." or "step", and the expression behind it.
+absl::Status ExpressionParser::Bound() {
+  Pending& range = pending_.back();
+  const bool is_step = Peek() == TokenKind::kName;
+  if (range.count != (is_step ? 1 : 0)) {
+    return source_.ErrorAt(Now().span, Cat("expected ':' behind the range, found ", cursor_.Found()),
+                           "a range is written 0..n or 0..n step 2");
+  }
+  ++range.count;
+  ++cursor_.at;
+  return absl::OkStatus();
+}
+
+// ',' and one more range, or ':' and the operand.
+absl::Status ExpressionParser::EndRange() {
+  const Pending range = pending_.back();
+  if (range.count == 0) return Unclosed();
+  if (range.count == 1) Emit(NodeKind::kInteger, range.name).bits = 1;
+  pending_.pop_back();
+  SLIPWAY_ASSIGN_OR_RETURN(const uint32_t symbol, symbols_.DefineLocal(range.name, SymbolKind::kLocal));
+  Emit(NodeKind::kReduceFor, range.name).symbol = symbol;
+  ++cost_.branches;
+  const bool more = Peek() == TokenKind::kComma;
+  ++cursor_.at;
+  return more ? BeginRange() : absl::OkStatus();
+}
+
+void ExpressionParser::EndReduction(const Pending& call) {
+  Node& node = Emit(NodeKind::kReduceEnd, call.span);
+  node.begin = call.begin;
+  node.detail = call.detail;
+}
+
+// What follows the operand of a reduction over axes.
+absl::Status ExpressionParser::CloseAxes(Pending call) {
+  AxisReduction& reduction = program_.axis_reductions[call.symbol];
+  while (Peek() == TokenKind::kComma) {
+    ++cursor_.at;
+    const bool named = Peek() == TokenKind::kName && Peek(1) == TokenKind::kAssign;
+    if (named && cursor_.Is("axis")) {
+      cursor_.at += 2;
+      SLIPWAY_RETURN_IF_ERROR(Axes(reduction));
+    } else if (named && cursor_.Is("keepdims")) {
+      cursor_.at += 2;
+      if (!cursor_.Is("true") && !cursor_.Is("false")) {
+        return source_.ErrorAt(Now().span, Cat("expected true or false, found ", cursor_.Found()));
+      }
+      reduction.keep_dimensions = cursor_.Is("true");
+      ++cursor_.at;
+    } else {
+      return source_.ErrorAt(Now().span, Cat("expected axis= or keepdims=, found ", cursor_.Found()),
+                             Cat(source_.TextOf(call.span), "(x, axis=1, keepdims=true)"));
+    }
+  }
+  if (Peek() != TokenKind::kRightParen) return Unclosed();
+  ++cursor_.at;
+  bool any_array = false;
+  for (const ReducedArray& reduced : program_.reduced) any_array |= reduced.reduction == call.symbol;
+  if (!any_array) {
+    return source_.ErrorAt(call.span, Cat(source_.TextOf(call.span), " over axes wants an array in what it reduces"),
+                           "of what is read by index reduce over a range: sum(k in 0..n: t[k])");
+  }
+  pending_.pop_back();
+  axis_reductions_.pop_back();
+  EndReduction(call);
+  return absl::OkStatus();
+}
+
+// 1, -1, (0, 2)
+absl::Status ExpressionParser::Axes(AxisReduction& reduction) {
+  const bool several = Peek() == TokenKind::kLeftParen;
+  if (several) ++cursor_.at;
+  while (true) {
+    Node axis;
+    SLIPWAY_RETURN_IF_ERROR(Dimension(axis));
+    reduction.axes.push_back(static_cast<int>(static_cast<int64_t>(axis.bits)));
+    if (!several || Peek() != TokenKind::kComma) break;
+    ++cursor_.at;
+  }
+  if (!several) return absl::OkStatus();
+  if (Peek() != TokenKind::kRightParen) {
+    return source_.ErrorAt(Now().span, Cat("expected ')' to end the axes, found ", cursor_.Found()));
+  }
+  ++cursor_.at;
+  return absl::OkStatus();
+}
+
+}  // namespace slipway::text

@@ -1,0 +1,135 @@
+// Walks a program and makes kernel IR of it. Used by emit.cc alone.
+#ifndef SLIPWAY_JIT_TEXT_EMITTER_H_
+#define SLIPWAY_JIT_TEXT_EMITTER_H_
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "jit/builder.h"
+#include "jit/text/emit.h"
+#include "jit/text/program.h"
+
+namespace slipway::text {
+
+// Runs over the nodes with a stack of values. Functions are put where they are called: a call goes on with the nodes of
+// the function and comes back behind them.
+//
+// A variable must be declared before what it is first given is known. So the walk is done twice: without a typing it is
+// a trial run, whose IR is thrown away, in which lazy operands are evaluated like any others, and such variables are
+// declared late; it collects their types.
+class Emitter {
+ public:
+  Emitter(const Program& program, const Typing* typing, const Site& site, ir::Builder& builder);
+
+  absl::Status Run();
+
+  const std::vector<ir::ValueId>& outputs() const { return outputs_; }
+  std::vector<DType> TakeVariables() { return std::move(variables_); }
+
+  // The builder's complaint, with the place that it is about.
+  absl::Status ErrorAt(const Node& node, const absl::Status& status) const;
+
+ private:
+  // A lazily evaluated operand that has become an if, which writes a variable.
+  struct Choice {
+    ir::VarId var = 0;
+    uint32_t begin = 0;
+    size_t slot = 0;
+  };
+  struct OpenReduction {
+    const Node* node = nullptr;
+    size_t slot = 0;
+    DType operand = DType::kVoid;
+    ir::VarId accumulator = 0;
+    ir::VarId turns = 0;     // So far; where the result needs it.
+    ir::VarId position = 0;  // Of argmin and argmax.
+    int loops = 0;
+    ir::ValueId index = ir::kNone;  // Of the innermost loop.
+    const ReductionBinding* axes = nullptr;
+    Indices indices;  // Over axes: where its operand's arrays are read.
+  };
+  struct Call {
+    const Function* function = nullptr;
+    uint32_t return_to = 0;
+    Span span;
+    size_t slot = 0;
+    std::vector<ir::VarId> results;  // Where it returns early.
+  };
+
+  bool trial() const { return typing_ == nullptr; }
+  // Variables whose types the trial run finds, by the order of their declarations.
+  size_t ReserveType();
+  void FindType(size_t slot, DType dtype);
+  DType TypeOf(size_t slot) const { return trial() ? variables_[slot] : typing_->variables[slot]; }
+  ir::VarId NewVariable(const char* name, DType dtype);
+
+  ir::ValueId Pop();
+  void Push(ir::ValueId value) { stack_.push_back(value); }
+  absl::Span<const ir::ValueId> Last(size_t count) const { return absl::MakeConstSpan(stack_).last(count); }
+  // Replaces the last values by one.
+  void Replace(size_t count, ir::ValueId value);
+
+  absl::Status Visit(uint32_t index, const Node& node, uint32_t& next);
+  absl::Status VisitLazy(uint32_t index, const Node& node);
+  void VisitStatement(const Node& node);
+  ir::ValueId IntegerLiteral(const Node& node);
+  ir::ValueId ValueOf(const Node& node);
+  absl::Status CheckBool(const Node& node, ir::ValueId value, std::string_view what, std::string_view hint) const;
+  absl::Status CheckLogical(const Node& node, ir::ValueId value, std::string_view side) const;
+  void BeginChoice(uint32_t index);
+  void WriteChoice();
+  void BeginLogical(bool is_and);
+  void EndLazy();
+
+  void BeginCall(const Node& node, uint32_t& next);
+  void Return(const Node& node);
+  void EndCall(uint32_t& next);
+
+  // Elements: emit_elements.cc.
+  ir::ArrayId ArrayOf(uint32_t symbol) const;
+  // An element of an array; of an input, which nobody writes while the kernel runs (calls with such are refused),
+  // through the read-only cache.
+  ir::ValueId LoadFrom(ir::ArrayId array, absl::Span<const ir::ValueId> indices);
+  void Gather(const Node& node);
+  ir::ValueId Fold(Border border, ir::ValueId index, ir::ValueId extent);
+  ir::ValueId GatherOrFill(ir::ArrayId array, absl::Span<const ir::ValueId> indices, ir::ValueId fill);
+  void Query(const Node& node);
+  void Atomic(const Node& node);
+  ir::ValueId Int(int64_t value) { return builder_.Literal(value); }
+
+  // Reductions: emit_reductions.cc.
+  void BeginReduction(const Node& node);
+  void BeginAxes(const Node& node);
+  void BeginReductionLoop(const Node& node);
+  const OpenReduction& OpenAxes(uint32_t reduction) const;
+  ir::ValueId Element(const Node& node);
+  absl::Status EndReduction();
+  void DeclareAccumulator(OpenReduction& open);
+  bool CountsTurns(const OpenReduction& open) const;
+  ir::ValueId Combine(const OpenReduction& open, ir::ValueId accumulator, ir::ValueId value);
+  void CombinePosition(const OpenReduction& open, ir::ValueId value);
+  ir::ValueId ResultOf(const OpenReduction& open);
+  ir::ValueId TurnsOf(const OpenReduction& open);
+
+  const Program& program_;
+  const Typing* const typing_;
+  const Site& site_;
+  ir::Builder& builder_;
+  std::vector<ir::ValueId> values_;  // By symbol.
+  std::vector<ir::VarId> vars_;      // By symbol.
+  std::vector<ir::ArrayId> arrays_;  // By symbol: of functions' parameters.
+  std::vector<ir::ValueId> outputs_;
+  std::vector<ir::ValueId> stack_;
+  std::vector<Choice> choices_;
+  std::vector<OpenReduction> reductions_;
+  std::vector<Call> calls_;
+  std::vector<DType> variables_;  // The trial run's.
+  size_t next_type_ = 0;
+};
+
+}  // namespace slipway::text
+
+#endif  // SLIPWAY_JIT_TEXT_EMITTER_H_
