@@ -16,14 +16,14 @@ namespace slipway {
 
 // A number that texts may use by its name, as if it were written there: it takes the type of what it meets. Changing it
 // makes another kernel; what changes from call to call is an input.
-struct NamedConstant {
+struct TextConstant {
   template <std::floating_point T>
-  NamedConstant(std::string_view n, T v) : name(n), value(static_cast<double>(v)) {}
+  TextConstant(std::string_view n, T v) : name(n), value(static_cast<double>(v)) {}
   template <std::signed_integral T>
-  NamedConstant(std::string_view n, T v) : name(n), value(static_cast<int64_t>(v)) {}
+  TextConstant(std::string_view n, T v) : name(n), value(static_cast<int64_t>(v)) {}
   template <std::unsigned_integral T>
-  NamedConstant(std::string_view n, T v) : name(n), value(static_cast<uint64_t>(v)) {}
-  NamedConstant(std::string_view n, bool v) : name(n), value(v) {}
+  TextConstant(std::string_view n, T v) : name(n), value(static_cast<uint64_t>(v)) {}
+  TextConstant(std::string_view n, bool v) : name(n), value(v) {}
 
   std::string name;  // As the language has names: letters, digits, underscores.
   std::variant<bool, int64_t, uint64_t, double> value;
@@ -32,7 +32,7 @@ struct NamedConstant {
 struct ElementwiseOptions {
   std::string signature;             // Empty: inferred from the text.
   std::string name = "elementwise";  // Of the kernels, as profilers show it: letters, digits and underscores.
-  std::vector<NamedConstant> constants;
+  std::vector<TextConstant> constants;
   CompileOptions compile;
 };
 

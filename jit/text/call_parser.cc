@@ -37,7 +37,7 @@ absl::Status ExpressionParser::Name(bool& whole) {
 }
 
 absl::Status ExpressionParser::ValueOf(Span span) {
-  if (const NamedConstant* constant = symbols_.FindConstant(source_.TextOf(span))) {
+  if (const TextConstant* constant = symbols_.FindConstant(source_.TextOf(span))) {
     ConstantOf(*constant, span);
     return absl::OkStatus();
   }
@@ -76,7 +76,7 @@ absl::Status ExpressionParser::ValueOf(Span span) {
   return absl::OkStatus();
 }
 
-void ExpressionParser::ConstantOf(const NamedConstant& constant, Span span) {
+void ExpressionParser::ConstantOf(const TextConstant& constant, Span span) {
   if (const bool* truth = std::get_if<bool>(&constant.value)) {
     Emit(NodeKind::kBool, span).bits = *truth;
   } else if (const double* number = std::get_if<double>(&constant.value)) {

@@ -165,7 +165,7 @@ class ExpressionParser {
   // Names, calls, elements.
   absl::Status Name(bool& whole);
   absl::Status ValueOf(Span span);
-  void ConstantOf(const NamedConstant& constant, Span span);
+  void ConstantOf(const TextConstant& constant, Span span);
   absl::Status BeginIndex();
   absl::Status CloseIndex();
   absl::Status BorderOfIndex(bool& whole);

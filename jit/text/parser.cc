@@ -26,8 +26,8 @@ void Settle(Program& program) {
   }
 }
 
-absl::Status CheckConstants(absl::Span<const NamedConstant> constants) {
-  for (const NamedConstant& constant : constants) {
+absl::Status CheckConstants(absl::Span<const TextConstant> constants) {
+  for (const TextConstant& constant : constants) {
     const std::string& name = constant.name;
     bool good = !name.empty() && name.size() <= kMaxNameBytes && !absl::ascii_isdigit(name[0]);
     for (char c : name) good &= absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_';
@@ -43,7 +43,7 @@ absl::Status CheckConstants(absl::Span<const NamedConstant> constants) {
 }  // namespace
 
 absl::StatusOr<Program> Parse(std::string_view text, std::string_view signature,
-                              absl::Span<const NamedConstant> constants) {
+                              absl::Span<const TextConstant> constants) {
   Program program;
   program.source = Source("expression", std::string(text));
   program.signature = Source("signature", std::string(signature));

@@ -16,7 +16,7 @@ namespace slipway::text {
 // is checked here; every mistake has one message, laid out as jit/text/source.h says. `constants` are numbers that the
 // text may use by name. Time and memory are linear in the text.
 absl::StatusOr<Program> Parse(std::string_view text, std::string_view signature = {},
-                              absl::Span<const NamedConstant> constants = {});
+                              absl::Span<const TextConstant> constants = {});
 
 }  // namespace slipway::text
 

@@ -23,7 +23,7 @@ namespace slipway::text {
 // statement. Blocks and functions are in block_parser.cc.
 class StatementParser {
  public:
-  StatementParser(Program& program, std::vector<Token> tokens, absl::Span<const NamedConstant> constants,
+  StatementParser(Program& program, std::vector<Token> tokens, absl::Span<const TextConstant> constants,
                   Mistakes& mistakes)
       : program_(program),
         source_(program.source),

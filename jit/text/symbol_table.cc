@@ -12,10 +12,10 @@
 
 namespace slipway::text {
 
-SymbolTable::SymbolTable(Program& program, absl::Span<const NamedConstant> constants)
+SymbolTable::SymbolTable(Program& program, absl::Span<const TextConstant> constants)
     : program_(program), source_(program.source), declared_(!program.signature.text().empty()) {
   for (uint32_t i = 0; i < program_.symbols.size(); ++i) names_.emplace(program_.symbols[i].name, i);
-  for (const NamedConstant& constant : constants) constants_.emplace(constant.name, constant);
+  for (const TextConstant& constant : constants) constants_.emplace(constant.name, constant);
   assigned_.resize(program_.symbols.size());
 }
 
@@ -26,7 +26,7 @@ const uint32_t* SymbolTable::Find(std::string_view name) const {
 
 bool SymbolTable::Knows(std::string_view name) const { return Find(name) != nullptr; }
 
-const NamedConstant* SymbolTable::FindConstant(std::string_view name) const {
+const TextConstant* SymbolTable::FindConstant(std::string_view name) const {
   if (constants_.empty()) return nullptr;
   const auto found = constants_.find(AsAbsl(name));
   return found == constants_.end() ? nullptr : &found->second;

@@ -30,11 +30,11 @@ enum class Use : uint8_t {
 class SymbolTable {
  public:
   // Starts with the symbols of the program's signature, where it has one, and the numbers that the host has named.
-  SymbolTable(Program& program, absl::Span<const NamedConstant> constants);
+  SymbolTable(Program& program, absl::Span<const TextConstant> constants);
 
   bool Knows(std::string_view name) const;
   // Of the number that the host gave this name; null if none.
-  const NamedConstant* FindConstant(std::string_view name) const;
+  const TextConstant* FindConstant(std::string_view name) const;
   // Of the function of that name, which is complete; null if there is none.
   const uint32_t* FindFunction(std::string_view name) const;
 
@@ -92,7 +92,7 @@ class SymbolTable {
   const Source& source_;
   const bool declared_;  // There is a signature.
   absl::flat_hash_map<std::string, uint32_t> names_;
-  absl::flat_hash_map<std::string, NamedConstant> constants_;
+  absl::flat_hash_map<std::string, TextConstant> constants_;
   absl::flat_hash_map<std::string, uint32_t> functions_;
   std::vector<bool> assigned_;                            // By symbol.
   std::vector<std::pair<std::string, uint32_t>> hidden_;  // What names meant outside of the open scopes, or kNone.

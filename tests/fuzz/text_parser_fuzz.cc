@@ -38,7 +38,7 @@ void CheckProgram(const Program& program) {
 
 void FuzzOne(std::string_view input) {
   const TextInput given = SplitInput(input);
-  const NamedConstant constants[] = {{"pi", 3.14159265358979}, {"limit", 10}, {"on", true}};
+  const TextConstant constants[] = {{"pi", 3.14159265358979}, {"limit", 10}, {"on", true}};
   const absl::StatusOr<Program> program = text::Parse(given.text, given.signature, constants);
   if (!program.ok()) {
     SLIPWAY_FUZZ_CHECK(RefusesText(program.status()), program.status().ToString());

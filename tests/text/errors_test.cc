@@ -82,7 +82,7 @@ TEST(MistakesTest, BlocksNestToALimit) {
 }
 
 TEST(MistakesTest, NamedConstantsHaveNamesAndKeepThem) {
-  const NamedConstant good[] = {{"c", 2}}, bad[] = {{"2c", 2}}, word[] = {{"let", 2}};
+  const TextConstant good[] = {{"c", 2}}, bad[] = {{"2c", 2}}, word[] = {{"let", 2}};
   EXPECT_EQ(std::string(Parse("let c = 3; z = c", "", good).status().message()),
             "expression:1:5: 'c' is a constant of the program that gave this text\n"
             "  let c = 3; z = c\n"

@@ -84,8 +84,7 @@ const Mistake kMistakes[] = {
     {"InAFunction",
      "def f(a) = a & 1\nz = f(x)",
      {kF32},
-     "expression:1:14: '&' does not take float32 and literal 1\n  def f(a) = a & 1\n               ^ in f, called at "
-     "2:5"},
+     "cast it to an integer first\n  def f(a) = a & 1\n               ^ in f, called at 2:5"},
     {"ResultsOfAFunction",
      "def f(a) { if a > 0 { return 1 }; return a }; z = f(x)",
      {kF32},
