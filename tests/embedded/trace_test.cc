@@ -123,12 +123,12 @@ TEST(Trace, AssignmentWritesTheVariableAndCopiesAreVariablesOfTheirOwn) {
 )");
 }
 
-TEST(Trace, TheFunctionRunsOnceAndHostNumbersAreConstants) {
+TEST(Trace, TheFunctionRunsOnce) {
   int runs = 0;
   double factor = 0.5;
   auto kernel = MakeKernel("k", [&](ArrayVar<float, 0> y) {
     ++runs;
-    y() = y() * factor;
+    y() = y() * Constant(factor);
   });
   factor = 3;
   EXPECT_EQ(runs, 1);
@@ -301,8 +301,8 @@ TEST(Threads, EachTracesItsOwnKernel) {
   for (int t = 0; t < 8; ++t) {
     threads.emplace_back([t, &texts] {
       for (int round = 0; round < 50; ++round) {
-        auto kernel =
-            MakeKernel("k", [t](ArrayVar<int32_t, 1> y) { For(Range(10), [&](Var<int64_t> i) { y[i] = t; }); });
+        auto kernel = MakeKernel(
+            "k", [t](ArrayVar<int32_t, 1> y) { For(Range(10), [&](Var<int64_t> i) { y[i] = Constant(t); }); });
         texts[t] = kernel.ir();
       }
     });
