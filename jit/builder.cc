@@ -129,9 +129,7 @@ ValueId Builder::Literal(double value) {
   return AddConstant(DType::kFloat64, FloatToBits(DType::kFloat64, value), true);
 }
 ValueId Builder::Literal(bool value) { return AddConstant(DType::kBool, value ? 1 : 0, true); }
-ValueId Builder::Literal(std::complex<double> value) {
-  return Complex(Literal(value.real()), Literal(value.imag()));
-}
+ValueId Builder::Literal(std::complex<double> value) { return Complex(Literal(value.real()), Literal(value.imag())); }
 
 ValueId Builder::Constant(DType dtype, uint64_t bits) {
   SLIPWAY_CHECK(dtype != DType::kVoid && !IsComplex(dtype), "a constant of a complex type is made of its parts");

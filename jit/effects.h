@@ -118,8 +118,7 @@ inline constexpr int kNumBarriers = 16;
   X(kActive, "active", 0, 0, WarpResult::kMask)                   /* Lanes that run together now. */
 // clang-format on
 
-inline constexpr TypeSet kAllTypes =
-    kBoolType | kIntegerTypes | kFloatTypes | kComplexTypes;
+inline constexpr TypeSet kAllTypes = kBoolType | kIntegerTypes | kFloatTypes | kComplexTypes;
 
 enum class WarpResult : uint8_t { kNothing, kBool, kMask, kValue };
 enum class WarpOp : uint8_t {

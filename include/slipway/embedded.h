@@ -12,8 +12,9 @@
 // Values: embedded/var.h. Arrays: embedded/array_var.h. Control flow: embedded/control.h. Kernels: embedded/kernel.h.
 // Shared, local and constant arrays, atomics: embedded/memory.h. Barriers, warps, printf: embedded/threads.h.
 // Functions: embedded/device_function.h. Vectors of 2 to 4: embedded/vec.h. Random numbers: embedded/random.h.
-// Reductions and scans over a block or the grid: embedded/reduce.h. Kernels whose very signature is data: kernel_builder.h. Written once for any
-// dtypes and ranks: embedded/generic_kernel.h with embedded/any_var.h and embedded/any_array_var.h.
+// Reductions and scans over a block or the grid: embedded/reduce.h. Kernels whose very signature is data:
+// kernel_builder.h. Written once for any dtypes and ranks: embedded/generic_kernel.h with embedded/any_var.h and
+// embedded/any_array_var.h.
 #ifndef SLIPWAY_EMBEDDED_H_
 #define SLIPWAY_EMBEDDED_H_
 

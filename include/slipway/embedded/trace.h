@@ -66,7 +66,7 @@ struct Operand {
   DType type = DType::kVoid;
   TraceRef ref;
   const void* source = nullptr;  // Where the host program keeps the number, if that is known.
-  double imag = 0;  // Of a complex number, whose real part is `real`.
+  double imag = 0;               // Of a complex number, whose real part is `real`.
   union {
     uint64_t bits = 0;
     double real;
