@@ -241,6 +241,12 @@ class TextPrinter {
     return mask;
   }
 
+  // Whether a load is as the language makes them: what is read by index, and broadcast, nobody writes.
+  bool IsOrdinary(const Inst& load) const {
+    static const uint32_t kReadOnly = ir::Access(MemoryAccess::ReadOnly()).Pack();
+    return load.imm2 == 0 || (load.imm2 == kReadOnly && kernel_.params[load.imm].read_only);
+  }
+
   // Numbers, and arrays that are read at the element: in the order of the parameters, before anything else.
   size_t ReadInputs(const std::vector<ValueId>& block, size_t i) {
     size_t next = outputs_;
@@ -250,7 +256,7 @@ class TextPrinter {
       if (inst.imm < next || inst.imm >= first_extent_) break;
       if (inst.op == Op::kLoad) {
         const std::optional<uint8_t> mask = MaskOf(kernel_.OperandsOf(inst));
-        if (!mask.has_value() || inst.imm2 != 0) break;
+        if (!mask.has_value() || !IsOrdinary(inst)) break;
         plain_[inst.imm] = *mask;
       }
       names_[block[i]] = kernel_.params[inst.imm].name;
@@ -360,7 +366,7 @@ class TextPrinter {
       case Op::kShape:
         return absl::StrCat("shape(", kernel_.params[inst.imm].name, ", ", inst.imm2, ")");
       case Op::kLoad:
-        if (inst.imm2 != 0) return No("a load that is no ordinary one", &inst);
+        if (!IsOrdinary(inst)) return No("a load that is no ordinary one", &inst);
         return absl::StrCat(kernel_.params[inst.imm].name, "[", Operands(inst, 0, inst.num_operands), "]");
       case Op::kAtomic: {
         const ir::Access access = ir::Access::Unpack(inst.imm2);
