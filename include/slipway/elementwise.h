@@ -121,11 +121,11 @@ class Elementwise {
   absl::Status IntoByPosition(const Stream& stream, absl::Span<const Arg> args) const;
 
   // What a call with such arguments would be compiled to, for a target whose device need not be here. `arguments` names
-  // each input, and may name outputs whose dtype is not to be inferred: numbers and arrays with their dtype. The arrays
-  // that a loop goes over all have one shape: contiguous, or strided of one rank; those that the text gathers from have
-  // their own. Addresses are computed in 32 bits if all arrays say so. Thread-safe; nothing is loaded or kept.
-  // INVALID_ARGUMENT for an argument that the text does not have, has twice or lacks, for arrays of a loop that differ
-  // in rank or layout, and for whatever a call with such dtypes would be refused for.
+  // each input, and may name outputs whose dtype is not to be inferred (those that are written by index it has to):
+  // numbers and arrays with their dtype, arrays of a loop with rank and layout, too. Arrays are taken to be aligned,
+  // and strided ones to leave no dimensions to merge; addresses are computed in 32 bits if all arrays say so.
+  // Thread-safe; nothing is loaded or kept. INVALID_ARGUMENT for an argument that the text does not have, has twice or
+  // lacks, and for whatever a call with such arguments would be refused for.
   absl::StatusOr<CompiledKernel> CompileFor(const Target& target, const Signature& arguments) const;
 
   std::vector<std::string> inputs() const;  // Names, in order.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -21,6 +22,7 @@
 #include "jit/text/emit.h"
 #include "jit/text/parser.h"
 #include "slipway/dispatch.h"
+#include "slipway/null_driver.h"
 
 namespace slipway {
 namespace {
@@ -141,6 +143,14 @@ struct Elementwise::State {
     std::atomic<const internal::CodedPlan*>& last = slots.plans[slot];
     if (last.load(std::memory_order_relaxed) != &plan.coded) last.store(&plan.coded, std::memory_order_release);
   }
+  // What a call's kernel is specialised by, and what that is given.
+  struct Specialized {
+    Specialization form;
+    int64_t elements = 0;
+    absl::InlinedVector<Given, 8> given;         // To the kernel's parameters,
+    absl::InlinedVector<Arg, kMaxRank> extents;  // and to the last of them.
+  };
+  absl::StatusOr<Specialized> Specialize(const Device& device, const Arguments& arguments, const Shapes& shapes) const;
   absl::StatusOr<Plan> PlanFor(const Device& device, const Arguments& arguments, const text::Typing& typing,
                                const Shapes& shapes);
   // The plan of the call, kept if there is room; else `here` holds it.
@@ -180,8 +190,9 @@ absl::StatusOr<Kernel> Elementwise::State::CompileFor(const Device& device, cons
   return loaded;
 }
 
-absl::StatusOr<Plan> Elementwise::State::PlanFor(const Device& device, const Arguments& arguments,
-                                                 const text::Typing& typing, const Shapes& shapes) {
+absl::StatusOr<Elementwise::State::Specialized> Elementwise::State::Specialize(const Device& device,
+                                                                               const Arguments& arguments,
+                                                                               const Shapes& shapes) const {
   const Shape& shape = shapes.loop;
   Loop loop{.shape = shape, .size = ElementCount(shape.rank, shape.extents)};
   const auto goes_over = [](const text::Parameter& parameter, const Arg& arg) {
@@ -203,10 +214,12 @@ absl::StatusOr<Plan> Elementwise::State::PlanFor(const Device& device, const Arg
            : program.wants_number ? LoopOrder::kRowMajor
                                   : LoopOrder::kAny);
 
-  Specialization specialization{.loop_rank = loop.shape.rank, .output_rank = keeps_dimensions ? shape.rank : 0};
+  Specialized specialized{.form = {.loop_rank = loop.shape.rank, .output_rank = keeps_dimensions ? shape.rank : 0},
+                          .elements = loop.size};
+  Specialization& specialization = specialized.form;
   bool index32 = loop.size <= elementwise::kMaxElementsIndex32;
-  bool vector = true;                   // Whether all that the loop goes over is aligned for wide accesses.
-  absl::InlinedVector<Given, 8> given;  // To the kernel's parameters.
+  bool vector = true;  // Whether all that the loop goes over is aligned for wide accesses.
+  absl::InlinedVector<Given, 8>& given = specialized.given;
   const auto give_view = [&](size_t argument, const AnyArrayView& view) {
     index32 &= (view.facts() & facts::kIndex32) != 0;
     given.push_back({.argument = static_cast<uint32_t>(argument), .view = view});
@@ -279,19 +292,24 @@ absl::StatusOr<Plan> Elementwise::State::PlanFor(const Device& device, const Arg
     specialization.lanes = elementwise::LanesFor(program, specialization);
   }
 
-  absl::InlinedVector<Arg, kMaxRank> extents;
   if (elementwise::TakesExtents(specialization)) {
     for (int d = 0; d < loop.shape.rank; ++d) {
       const int64_t extent = d == 0 ? loop.size : loop.shape.extents[d];
-      extents.push_back(index32 ? Arg(static_cast<int32_t>(extent)) : Arg(extent));
+      specialized.extents.push_back(index32 ? Arg(static_cast<int32_t>(extent)) : Arg(extent));
     }
   }
+  return specialized;
+}
 
-  auto key = elementwise::KeyOf(specialization);
+absl::StatusOr<Plan> Elementwise::State::PlanFor(const Device& device, const Arguments& arguments,
+                                                 const text::Typing& typing, const Shapes& shapes) {
+  SLIPWAY_ASSIGN_OR_RETURN(const Specialized specialized, Specialize(device, arguments, shapes));
+  auto key = elementwise::KeyOf(specialized.form);
   key.push_back(reinterpret_cast<uint64_t>(device.state().get()));
   SLIPWAY_ASSIGN_OR_RETURN(const Kernel* kernel,
-                           kernels.GetOrMake(key, [&] { return CompileFor(device, typing, specialization); }));
-  return elementwise::MakePlan(*kernel, program, shape, loop.size, specialization.lanes, arguments, given, extents);
+                           kernels.GetOrMake(key, [&] { return CompileFor(device, typing, specialized.form); }));
+  return elementwise::MakePlan(*kernel, program, shapes.loop, specialized.elements, specialized.form.lanes, arguments,
+                               specialized.given, specialized.extents);
 }
 
 absl::StatusOr<const Plan*> Elementwise::State::KeptPlan(const Device& device, absl::Span<const uint64_t> key,
@@ -449,100 +467,105 @@ absl::Status BadArgument(const std::string& name, absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat("argument '", name, "' ", what));
 }
 
-// The argument of a parameter; nullptr if it is not among them.
-absl::StatusOr<const ParamSpec*> FindArgument(const Signature& arguments, const std::string& name) {
-  const ParamSpec* found = nullptr;
-  for (const ParamSpec& argument : arguments) {
-    if (argument.name != name) continue;
-    if (found != nullptr) return BadArgument(name, "is given twice");
-    found = &argument;
+Arg ZeroOf(DType dtype) {
+  switch (dtype) {
+#define SLIPWAY_ZERO_OF(enumerator, type, name, short_name, size) \
+  case DType::enumerator:                                         \
+    return Arg(type{});
+    SLIPWAY_DTYPES(SLIPWAY_ZERO_OF)
+#undef SLIPWAY_ZERO_OF
+    case DType::kVoid:
+      break;
   }
-  if (found != nullptr && (found->dtype == DType::kVoid || found->kind > ParamKind::kArray)) {
-    return BadArgument(name, "is neither a number nor an array of a dtype");
+  return Arg(false);
+}
+
+// A shape that is like any: with offsets past 32 bits only where that is said.
+Shape ShapeLike(const ParamSpec& spec, int rank) {
+  constexpr int64_t kExtent = 8, kManyElements = int64_t{1} << 32;
+  Shape shape{.rank = rank};
+  for (int d = 0; d < rank; ++d) {
+    shape.extents[d] = d == 0 && spec.index == IndexWidth::kIndex64 ? kManyElements : kExtent;
   }
-  return found;
+  return shape;
+}
+
+// An array that is aligned and, where it is strided, leaves no dimensions to merge. Nothing lies at its address.
+absl::StatusOr<AnyArrayView> ArrayLike(const Device& device, DType dtype, Layout layout, const Shape& shape,
+                                       bool read_only) {
+  int64_t strides[kMaxRank], stride = layout == Layout::kStrided ? 2 : 1;
+  for (int d = shape.rank - 1; d >= 0; --d) {
+    strides[d] = stride;
+    stride *= shape.extents[d] + (layout == Layout::kStrided ? 1 : 0);
+  }
+  return AnyArrayView::Make(device, dtype, reinterpret_cast<void*>(0x10000), shape.span(),
+                            absl::MakeConstSpan(strides, static_cast<size_t>(shape.rank)), read_only);
 }
 
 }  // namespace
 
 absl::StatusOr<CompiledKernel> Elementwise::CompileFor(const Target& target, const Signature& arguments) const {
   const text::Program& program = state_->program;
-  std::vector<std::string> names = inputs();
-  for (const std::string& output : outputs()) names.push_back(output);
-  for (const ParamSpec& argument : arguments) {
-    if (std::find(names.begin(), names.end(), argument.name) == names.end()) {
-      return BadArgument(argument.name, absl::StrCat("is not in the text, which has ", absl::StrJoin(names, ", ")));
-    }
-  }
-
-  absl::InlinedVector<DType, 8> input_types, output_types;
-  const ParamSpec* loop = nullptr;  // An array that the loop goes over.
-  Specialization specialization{.index = IndexWidth::kIndex32};
-  const auto form = [&](const ParamSpec& argument, const text::Parameter& parameter) -> absl::StatusOr<ArgumentForm> {
-    if (argument.kind == ParamKind::kScalar) {
-      return ArgumentForm{.dtype = argument.dtype, .access = Access::kScalar};
-    }
-    if (argument.index == IndexWidth::kIndex64) specialization.index = IndexWidth::kIndex64;
-    const bool contiguous = argument.layout == Layout::kContiguous;
-    if (parameter.shape == ShapeRule::kGathered) {
-      return ArgumentForm{.dtype = argument.dtype,
-                          .access = Access::kGathered,
-                          .rank = static_cast<uint8_t>(parameter.rank),
-                          .contiguous = contiguous};
-    }
-    if (loop != nullptr && (loop->layout != argument.layout || (!contiguous && loop->rank != argument.rank))) {
-      return BadArgument(argument.name, absl::StrCat("has another layout than '", loop->name,
-                                                     "'; give all arrays of the loop one layout and rank"));
-    }
-    if (argument.rank < 1 || argument.rank > kMaxRank) {
-      return BadArgument(argument.name, absl::StrCat("has rank ", argument.rank, "; 1 to ", kMaxRank, " are possible"));
-    }
-    loop = &argument;
-    if (contiguous) return ArgumentForm{.dtype = argument.dtype, .access = Access::kLinear, .contiguous = true};
-    return ArgumentForm{.dtype = argument.dtype,
-                        .access = Access::kIndexed,
-                        .mask = static_cast<uint8_t>((uint32_t{1} << argument.rank) - 1)};
+  SLIPWAY_ASSIGN_OR_RETURN(const Device device, Device::Open(NullDriver()));
+  const auto find = [](const std::vector<text::Parameter>& parameters, const std::string& name) {
+    return std::find_if(parameters.begin(), parameters.end(), [&](const auto& each) { return each.name == name; });
   };
-  for (const text::Parameter& input : program.inputs) {
-    SLIPWAY_ASSIGN_OR_RETURN(const ParamSpec* argument, FindArgument(arguments, input.name));
-    if (argument == nullptr) return BadArgument(input.name, "is missing: say of each input what it is");
-    const bool array = argument->kind == ParamKind::kArray;
-    if (array ? input.shape == ShapeRule::kScalar
-              : input.shape == ShapeRule::kElementwise || input.shape == ShapeRule::kGathered) {
-      return BadArgument(input.name, array ? "is an array and the text has a number there"
-                                           : "is a number and the text has an array there");
+  std::list<AnyArrayView> views;  // Of Args, which refer to them.
+  std::vector<NamedArg> inputs;
+  std::vector<const ParamSpec*> given(program.outputs.size(), nullptr);  // Outputs that are described.
+  for (const ParamSpec& argument : arguments) {
+    const auto same = [&](const ParamSpec& other) { return other.name == argument.name; };
+    if (std::count_if(arguments.begin(), arguments.end(), same) > 1)
+      return BadArgument(argument.name, "is given twice");
+    if (argument.dtype == DType::kVoid || argument.kind > ParamKind::kArray) {
+      return BadArgument(argument.name, "is neither a number nor an array of a dtype");
     }
-    if (input.type == text::TypeRule::kFixed && input.dtype != argument->dtype) {
-      return BadArgument(input.name, absl::StrCat("is ", std::string(Name(argument->dtype)), " and declared as ",
-                                                  std::string(Name(input.dtype))));
+    const auto output = find(program.outputs, argument.name), input = find(program.inputs, argument.name);
+    if (output != program.outputs.end()) {
+      if (argument.kind != ParamKind::kArray) return BadArgument(argument.name, "is an output, which is an array");
+      given[static_cast<size_t>(output - program.outputs.begin())] = &argument;
+    } else if (input == program.inputs.end()) {
+      std::vector<std::string> names = this->inputs();
+      for (const std::string& name : outputs()) names.push_back(name);
+      return BadArgument(argument.name, absl::StrCat("is not in the text, which has ", absl::StrJoin(names, ", ")));
+    } else if (argument.kind == ParamKind::kScalar) {
+      inputs.push_back({argument.name, ZeroOf(argument.dtype)});
+    } else {
+      const int rank = input->shape == ShapeRule::kGathered ? input->rank : argument.rank;
+      SLIPWAY_ASSIGN_OR_RETURN(AnyArrayView view, ArrayLike(device, argument.dtype, argument.layout,
+                                                            ShapeLike(argument, rank), /*read_only=*/true));
+      inputs.push_back({argument.name, Arg(views.emplace_back(view))});
     }
-    input_types.push_back(argument->dtype);
-    SLIPWAY_ASSIGN_OR_RETURN(ArgumentForm made, form(*argument, input));
-    specialization.inputs.push_back(made);
   }
-  for (const text::Parameter& output : program.outputs) {
-    SLIPWAY_ASSIGN_OR_RETURN(const ParamSpec* argument, FindArgument(arguments, output.name));
-    output_types.push_back(argument != nullptr                     ? argument->dtype
-                           : output.type == text::TypeRule::kFixed ? output.dtype
-                                                                   : DType::kVoid);
-    if (argument != nullptr && argument->kind != ParamKind::kArray) {
-      return BadArgument(output.name, "is an output, which is an array");
-    }
-    if (argument != nullptr) SLIPWAY_RETURN_IF_ERROR(form(*argument, output).status());
+  SLIPWAY_ASSIGN_OR_RETURN(Arguments bound, BindByName(program, inputs, /*with_outputs=*/false));
+  SLIPWAY_RETURN_IF_ERROR(elementwise::CheckArguments(program, bound, device));
+  absl::InlinedVector<DType, 8> input_types;
+  for (const Arg* input : bound.inputs) input_types.push_back(input->dtype());
+  absl::InlinedVector<DType, 4> output_types = elementwise::OutputTypes(program, bound);
+  for (size_t i = 0; i < given.size(); ++i) {
+    if (given[i] != nullptr) output_types[i] = given[i]->dtype;
   }
   SLIPWAY_ASSIGN_OR_RETURN(const text::Typing typing, text::InferTypes(program, input_types, output_types));
-  const bool strided = loop != nullptr && loop->layout == Layout::kStrided;
-  if (strided) specialization.loop_rank = loop->rank;
-  for (size_t i = 0; i < program.outputs.size(); ++i) {
-    ParamSpec output = {.name = program.outputs[i].name, .kind = ParamKind::kArray, .dtype = typing.outputs[i]};
-    output.layout = strided ? Layout::kStrided : Layout::kContiguous;
-    output.rank = strided ? loop->rank : 1;
-    output.index = specialization.index;
-    SLIPWAY_ASSIGN_OR_RETURN(ArgumentForm made, form(output, program.outputs[i]));
-    specialization.outputs.push_back(made);
+  SLIPWAY_ASSIGN_OR_RETURN(const Shapes shapes, ShapesOf(program, bound));
+  std::list<Arg> outputs;
+  for (size_t i = 0; i < given.size(); ++i) {
+    const text::Parameter& output = program.outputs[i];
+    // As a call would allocate it, or strided as what goes over the same loop is. Of one that is written by index
+    // typing wants to be told.
+    Layout layout = Layout::kContiguous;
+    for (const ParamSpec& argument : arguments) {
+      if (argument.kind == ParamKind::kArray && given[i] == nullptr) layout = argument.layout;
+    }
+    if (given[i] != nullptr) layout = given[i]->layout;
+    const bool by_index = output.shape == ShapeRule::kGathered;
+    SLIPWAY_ASSIGN_OR_RETURN(
+        AnyArrayView view, ArrayLike(device, typing.outputs[i], layout,
+                                     by_index ? ShapeLike(*given[i], output.rank) : shapes.loop, /*read_only=*/false));
+    bound.outputs.push_back(&outputs.emplace_back(views.emplace_back(view)));
   }
+  SLIPWAY_ASSIGN_OR_RETURN(const State::Specialized specialized, state_->Specialize(device, bound, shapes));
   SLIPWAY_ASSIGN_OR_RETURN(const ir::Kernel kernel,
-                           elementwise::BuildKernel(program, typing, specialization, state_->name));
+                           elementwise::BuildKernel(program, typing, specialized.form, state_->name));
   return CompileOnce(kernel, target, state_->options);
 }
 

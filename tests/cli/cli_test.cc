@@ -114,6 +114,22 @@ TEST_F(CliTest, CompilesForArchitecturesThatAreNotHere) {
                           HasSubstr(".target sm_120"), HasSubstr("kernel copy(")));
 }
 
+// What a call would compile, whatever the formula asks for.
+TEST_F(CliTest, CompilesEveryKindOfFormula) {
+  const auto compile = [&](const std::string& text, const std::string& types, std::vector<std::string> more = {}) {
+    std::vector<std::string> all = {"compile", text, "--types", types};
+    all.insert(all.end(), more.begin(), more.end());
+    return Ok(all);
+  };
+  EXPECT_THAT(compile("z = a * x + y", "a:f32,x:f32[],y:f32[]"), HasSubstr("ld.global.v4"));  // Aligned.
+  EXPECT_THAT(compile("z = a * x + y", "a:f32,x:f32[],y:f32[]", {"--rank", "2"}), Not(HasSubstr("ld.global.v4")));
+  EXPECT_THAT(compile("y = x[index() - 1; clamp] + x", "x:f32[]"), HasSubstr(".entry"));
+  EXPECT_THAT(compile("y = sum(x, axis=0)", "x:f32[]", {"--rank", "2"}), HasSubstr(".entry"));
+  EXPECT_THAT(compile("y = x + index(0)", "x:f32[]", {"--rank", "3"}), HasSubstr(".entry"));
+  EXPECT_THAT(compile("h[x] += 1", "x:i32[],h:i32[]"), HasSubstr(".add"));
+  EXPECT_THAT(Refused({"compile", "h[x] += 1", "--types", "x:i32[]"}), HasSubstr("output 'h' is written by index"));
+}
+
 TEST_F(CliTest, ItsOptionsReachTheCompiler) {
   const auto compile = [&](std::vector<std::string> more) {
     std::vector<std::string> all = {"compile", "z = x / y + x", "--types", "x:f32[],y:f32[]"};
