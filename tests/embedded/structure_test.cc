@@ -97,7 +97,8 @@ TEST_F(Structure, LoopsUnrollAsAsked) {
     for (size_t at = text.find("ld.global"); at != std::string::npos; at = text.find("ld.global", at + 1)) ++count;
     return count;
   };
-  EXPECT_EQ(loads(ptx(0)), 1);
+  EXPECT_GE(loads(ptx(0)), 1);  // As the compiler sees fit.
+  EXPECT_EQ(loads(ptx(1)), 1);
   EXPECT_THAT(ptx(1), HasSubstr(".pragma \"nounroll\""));
   EXPECT_GE(loads(ptx(4)), 4);
   for (uint32_t count : {0u, 1u, 3u, 4u}) {
