@@ -168,20 +168,20 @@ TEST_F(CliTest, MachineCode) {
 }
 
 TEST_F(CliTest, CompileRefuses) {
-  EXPECT_THAT(Refused({"compile", "z = a * xx + y", "--types", "a:f32,xx:f32[]"}),
-              HasSubstr("argument 'y' is missing: say of each input what it is"));
+  EXPECT_THAT(Refused({"compile", "z = a * xx + y", "--types", "a:f32,xx:f32[]"}), HasSubstr("input 'y' is missing"));
   EXPECT_THAT(Refused({"compile", "z = x", "--types", "x:f32[],w:f32"}),
               HasSubstr("argument 'w' is not in the text, which has x, z"));
   EXPECT_THAT(Refused({"compile", "z = x", "--types", "x:f32[],x:f64[]"}), HasSubstr("argument 'x' is given twice"));
   EXPECT_THAT(Refused({"compile", "z = x", "--types", "x"}), HasSubstr("--types: 'x' is not NAME:DTYPE"));
   EXPECT_THAT(Refused({"compile", "z = x", "--types", "x:f31[]"}), HasSubstr("--types: 'x:f31[]' is not NAME:DTYPE"));
   EXPECT_THAT(Refused({"compile", "z = x", "--types", "x:f32[],z:f32"}), HasSubstr("argument 'z' is an output"));
-  EXPECT_THAT(Refused({"compile", "z = x[i]", "--types", "x:f32,i:i32[]"}),
-              HasSubstr("argument 'x' is a number and the text has an array there"));
+  EXPECT_THAT(
+      Refused({"compile", "z = x[i]", "--types", "x:f32,i:i32[]"}),
+      HasSubstr("input 'x': it is read with 1 index, so an array of rank 1 is wanted; float32 scalar is given"));
   EXPECT_THAT(Refused({"compile", "z = x", "--signature", "x: f32 -> z", "--types", "x:f32[]"}),
-              HasSubstr("argument 'x' is an array and the text has a number there"));
+              HasSubstr("input 'x': a number is declared, float32[8] is given"));
   EXPECT_THAT(Refused({"compile", "z = x", "--signature", "x: f32[] -> z", "--types", "x:f64[]"}),
-              HasSubstr("argument 'x' is float64 and declared as float32"));
+              HasSubstr("input 'x': float32 is declared, float64 is given"));
   EXPECT_THAT(Refused({"compile", "z = x", "--types", "x:f32[]", "--arch", "sm_10"}), HasSubstr("sm_10"));
   EXPECT_THAT(Refused({"compile", "z = x", "--types", "x:f32[]", "--emit", "wasm"}),
               HasSubstr("--emit has no 'wasm'; it has ir, llvm, ptx"));
