@@ -94,7 +94,7 @@ absl::StatusOr<std::string> Explain(const std::string& name) {
     for (size_t k = 0; k < std::min(first.size(), these.size()); ++k) {
       if (first[k] != these[k]) absl::StrAppend(&differs, differs.empty() ? "" : "; ", these[k], ", not ", first[k]);
     }
-    absl::StrAppend(&out, "  differs from the first in ", differs.empty() ? "the kernel itself" : differs, "\n");
+    absl::StrAppend(&out, "  differs from the first in ", differs, "\n");
   }
   return out;
 }

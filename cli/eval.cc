@@ -233,11 +233,11 @@ void AppendNested(const AnyArray& array, const std::string& bytes, bool as_json,
 absl::StatusOr<std::string> Run(const Options& options) {
   absl::StatusOr<std::string> text = TextOrFile(options.text);
   if (!text.ok()) return std::move(text).status();
-  // A bare expression is given a name.
-  std::string formula_text = *text;
-  absl::StatusOr<Elementwise> formula = Elementwise::Parse(formula_text, options.signature);
-  if (!formula.ok() && options.signature.empty() && formula_text.find('=') == std::string::npos) {
-    formula = Elementwise::Parse("result = " + formula_text);
+  absl::StatusOr<Elementwise> formula = Elementwise::Parse(*text, options.signature);
+  if (!formula.ok() && options.signature.empty()) {
+    // A bare expression is given a name.
+    absl::StatusOr<Elementwise> named = Elementwise::Parse("result = " + *text);
+    if (named.ok()) formula = std::move(named);
   }
   if (!formula.ok()) return std::move(formula).status();
   absl::StatusOr<Device> device = Device::Open(options.device);

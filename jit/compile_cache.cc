@@ -1,6 +1,7 @@
 #include "jit/compile_cache.h"
 
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <list>
 #include <memory>
@@ -56,7 +57,8 @@ std::string DiskKey(const ir::Kernel& kernel, const Key& key, const CompileOptio
   const std::string math =
       UsesMathLibrary(kernel) ? MathLibraryVersion(ResolveMathLibrary(options.math)) : std::string("no math library");
   return absl::StrCat(kernel.name, " for ", key.how, "; ", math, "; LLVM " LLVM_VERSION_STRING "; sources ",
-                      internal::kSourceFingerprint, "\n", ir::CanonicalBytes(kernel));
+                      internal::kSourceFingerprint, "; kernel ", absl::Hex(key.hash[0]), "-", absl::Hex(key.hash[1]),
+                      "\n", ir::CanonicalBytes(kernel));
 }
 
 // What is kept of a compiled kernel: everything but what the kernel tells.
@@ -114,24 +116,49 @@ class Cache {
   absl::StatusOr<CompiledKernel> GetOrCompile(const ir::Kernel& kernel, const Target& target,
                                               const CompileOptions& options) {
     const Key key = KeyOf(kernel, target, options);
-    const std::shared_ptr<Entry> entry = EntryOf(key);
-    const std::lock_guard lock(entry->mutex);
-    if (entry->compiled.has_value()) {
-      Count(&KernelCacheCounters::hits);
-      CompiledKernel compiled = *entry->compiled;
-      compiled.captured = kernel.captured;
-      return compiled;
+    // A thread that is compiling already (a hook of its compile asks for a kernel) waits for nobody: the one that it
+    // would wait for may wait for it, or be itself.
+    static thread_local int compiling = 0;
+    std::shared_ptr<Entry> entry;
+    {
+      std::unique_lock lock(mutex_);
+      entry = EntryOf(key);
+      if (compiling == 0) changed_.wait(lock, [&] { return !entry->busy; });
+      if (entry->compiled.has_value()) {
+        ++counters_.hits;
+        CompiledKernel compiled = *entry->compiled;
+        compiled.captured = kernel.captured;
+        return compiled;
+      }
+      ++counters_.compiles;
+      if (entry->busy) {
+        entry = nullptr;
+      } else {
+        entry->busy = true;
+      }
     }
-    Count(&KernelCacheCounters::compiles);
+    ++compiling;
     absl::StatusOr<CompiledKernel> compiled = LoadOrCompile(kernel, key, target, options);
-    if (!compiled.ok()) {
-      Drop(key, entry);
-      return compiled;
+    --compiling;
+    if (entry == nullptr) return compiled;
+    if (compiled.ok()) compiled->modules = std::make_shared<internal::SharedModules>();
+    const std::lock_guard lock(mutex_);
+    entry->busy = false;
+    if (compiled.ok()) entry->compiled = *compiled;
+    changed_.notify_all();
+    if (Slot* const slot = Find(key, entry); slot != nullptr && !compiled.ok()) {
+      order_.erase(slot->place);
+      slots_.erase(key);
+    } else if (slot != nullptr) {
+      slot->bytes = BytesOf(*compiled);
+      counters_.bytes += slot->bytes;
+      Evict();
     }
-    compiled->modules = std::make_shared<internal::SharedModules>();
-    entry->compiled = *compiled;
-    Charge(key, entry, BytesOf(*compiled));
     return compiled;
+  }
+  void CountCompile() {
+    const std::lock_guard lock(mutex_);
+    ++counters_.compiles;
   }
 
   KernelCacheCounters counters() {
@@ -154,7 +181,7 @@ class Cache {
 
  private:
   struct Entry {
-    std::mutex mutex;  // Held while it is compiled.
+    bool busy = false;  // A thread is compiling it.
     std::optional<CompiledKernel> compiled;
   };
   struct Slot {
@@ -163,8 +190,8 @@ class Cache {
     std::list<Key>::iterator place;
   };
 
+  // With the lock held.
   std::shared_ptr<Entry> EntryOf(const Key& key) {
-    const std::lock_guard lock(mutex_);
     const auto [found, is_new] = slots_.try_emplace(key);
     Slot& slot = found->second;
     if (is_new) {
@@ -180,21 +207,6 @@ class Cache {
     const auto found = slots_.find(key);
     return found == slots_.end() || found->second.entry != entry ? nullptr : &found->second;
   }
-  void Drop(const Key& key, const std::shared_ptr<Entry>& entry) {
-    const std::lock_guard lock(mutex_);
-    Slot* const slot = Find(key, entry);
-    if (slot == nullptr) return;
-    order_.erase(slot->place);
-    slots_.erase(key);
-  }
-  void Charge(const Key& key, const std::shared_ptr<Entry>& entry, size_t bytes) {
-    const std::lock_guard lock(mutex_);
-    Slot* const slot = Find(key, entry);
-    if (slot == nullptr) return;
-    slot->bytes = bytes;
-    counters_.bytes += bytes;
-    Evict();
-  }
   // Those that are being compiled are left; what they take is known afterwards.
   void Evict() {
     for (auto last = order_.end(); counters_.bytes > limit_ && last != order_.begin();) {
@@ -206,12 +218,8 @@ class Cache {
       last = order_.erase(last);
     }
   }
-  void Count(uint64_t KernelCacheCounters::*counter) {
-    const std::lock_guard lock(mutex_);
-    ++(counters_.*counter);
-  }
-
   std::mutex mutex_;
+  std::condition_variable changed_;
   absl::flat_hash_map<Key, Slot> slots_;
   std::list<Key> order_;  // The last used first.
   size_t limit_ = size_t{64} << 20;
@@ -223,7 +231,10 @@ class Cache {
 absl::StatusOr<CompiledKernel> CompileOnce(const ir::Kernel& kernel, const Target& target,
                                            const CompileOptions& options) {
   // Lines of the source are no part of the hash.
-  if (options.line_info) return Compile(kernel, target, options);
+  if (options.line_info) {
+    Cache::Get().CountCompile();
+    return Compile(kernel, target, options);
+  }
   return Cache::Get().GetOrCompile(kernel, target, options);
 }
 

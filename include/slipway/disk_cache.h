@@ -41,7 +41,7 @@ void SetDiskCacheLimit(uint64_t bytes);
 // One entry, for people: see `slipway cache`.
 struct DiskCacheEntry {
   std::string file;  // Path.
-  std::string kind;  // "ptx", "host".
+  std::string kind;  // "ptx", "host", "cuda".
   std::string key;   // The first line of its key, which says what it was made for.
   uint64_t bytes = 0;
   int64_t used = 0;     // When it was last used or written, in seconds since 1970; within an hour.

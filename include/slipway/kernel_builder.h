@@ -2,11 +2,11 @@
 // structure are all known only at run time.
 //
 //   KernelBuilder b("gather_scale");
-//   AnyArrayVar out = b.Array("out", DType::kFloat64, 1), in = b.Array("in", dtype, 1), at = b.Array("at",
-//   DType::kInt32, 1); AnyExpr factor = b.Scalar("factor", DType::kFloat64); AnyExpr i = b.GridStrideIndex(out.size());
-//   // The rest of the kernel is done for each element. out[i] = factor * in[at[i]]; Kernel kernel =
-//   b.Build(device).value(); absl::Status status = kernel.Launch(stream, ForSize(n), {out_array, in_array,
-//   at_array, 2.0});
+//   AnyArrayVar out = b.Array("out", DType::kFloat64, 1), in = b.Array("in", dtype, 1), at = b.Array("at", index, 1);
+//   AnyExpr factor = b.Scalar("factor", DType::kFloat64), i = b.GridStrideIndex(out.size());
+//   out[i] = factor * in[at[i]];  // The rest of the kernel is done for each element.
+//   Kernel kernel = b.Build(device).value();
+//   absl::Status status = kernel.Launch(stream, ForSize(n), {out_array, in_array, at_array, 2.0});
 //
 // Values are AnyExpr, variables AnyVar, arrays AnyArrayVar (embedded/any_var.h, any_array_var.h), with the operators
 // and functions of embedded kernels; typed ones (Expr<T>, Var<T>) may be mixed in. What names no value (a barrier, the

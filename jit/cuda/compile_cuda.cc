@@ -31,6 +31,7 @@ struct Job {
   std::vector<std::string> options;
   std::vector<std::string> name_expressions;
   bool cubin;
+  bool includes_more = false;  // By options that are not looked into.
 };
 
 absl::Status CheckOption(const std::string& option) {
@@ -77,10 +78,18 @@ absl::StatusOr<Job> MakeJob(std::string_view source, const Target& target, const
   }
   job.options.push_back(absl::StrCat("--gpu-architecture=", job.cubin ? "sm_" : "compute_", target.sm));
   bool has_standard = false;
+  ptrdiff_t own_folders = 0;
   for (const std::string& option : options.options) {
     SLIPWAY_RETURN_IF_ERROR(CheckOption(option));
     has_standard = has_standard || absl::StartsWith(option, "--std") || absl::StartsWith(option, "-std");
     job.options.push_back(option);
+    // Folders stand before all others, as NVRTC searches them. What else includes something is not looked into.
+    const size_t folder = absl::StartsWith(option, "--include-path=") ? 15 : absl::StartsWith(option, "-I") ? 2 : 0;
+    if (folder != 0) {
+      job.folders.insert(job.folders.begin() + own_folders++, option.substr(folder));
+    } else if (absl::StrContains(option, "include")) {
+      job.includes_more = true;
+    }
   }
   if (!has_standard) job.options.push_back("--std=c++17");
   for (const std::string& folder : job.folders) job.options.push_back(absl::StrCat("--include-path=", folder));
@@ -175,8 +184,9 @@ absl::StatusOr<CudaCode> Compile(const Job& job) {
 constexpr char kKind[] = "cuda";
 
 std::string DiskKey(const Job& job, const std::vector<IncludedFile>& included) {
-  std::string key = absl::StrCat(job.file_name, " for ", job.options[0], "; NVRTC ", job.nvrtc->major, ".",
-                                 job.nvrtc->minor, "; sources ", internal::kSourceFingerprint, "\n");
+  std::string key =
+      absl::StrCat(job.file_name, " for ", job.options[0], "; NVRTC ", job.nvrtc->major, ".", job.nvrtc->minor, " ",
+                   job.nvrtc->file, "; sources ", internal::kSourceFingerprint, "\n");
   const auto add = [&](const std::string& text) { absl::StrAppend(&key, text.size(), ":", text); };
   for (const std::string& option : job.options) add(option);
   for (const std::string& expression : job.name_expressions) add("name " + expression);
@@ -222,7 +232,7 @@ absl::StatusOr<CudaCode> CompileCudaSource(std::string_view source, const Target
     return code;
   };
   // What includes more than is looked at is compiled anew.
-  if (!complete || !internal::HasDiskCache()) {
+  if (!complete || job.includes_more || !internal::HasDiskCache()) {
     SLIPWAY_ASSIGN_OR_RETURN(CudaCode code, Compile(job));
     return finish(std::move(code));
   }

@@ -1,5 +1,6 @@
 #include "jit/cuda/includes.h"
 
+#include <cctype>
 #include <deque>
 #include <filesystem>
 #include <fstream>
@@ -21,26 +22,65 @@ struct Directive {
   bool quoted;
 };
 
-std::vector<Directive> Directives(std::string_view text) {
+bool InWord(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '$'; }
+
+// Without line continuations, which may stand anywhere, in the middle of a word too.
+std::string Spliced(std::string_view text) {
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '\\' && i + 1 < text.size() && text[i + 1] == '\n') {
+      ++i;
+    } else if (text[i] == '\\' && text.substr(i + 1, 2) == "\r\n") {
+      i += 2;
+    } else {
+      out += text[i];
+    }
+  }
+  return out;
+}
+
+// Where blanks and comments end that begin at `at`, on the same line.
+size_t SkipBlanks(std::string_view text, size_t at) {
+  while (at < text.size()) {
+    if (text.substr(at, 2) == "/*") {
+      const size_t end = text.find("*/", at + 2);
+      if (end == text.npos) return text.size();
+      at = end + 2;
+    } else if (text[at] == ' ' || text[at] == '\t' || text[at] == '\v' || text[at] == '\f' || text[at] == '(') {
+      ++at;
+    } else {
+      break;
+    }
+  }
+  return at;
+}
+
+// What may be included: a name after every word that can ask for one, whether or not a comment, a string or an #if
+// hides it, for too much does no harm. `clear` is false if one of these words stands in a directive and no name
+// follows: a macro, which only a preprocessor knows.
+std::vector<Directive> Directives(std::string_view original, bool* clear) {
   std::vector<Directive> found;
-  const auto skip_blanks = [](std::string_view* line) {
-    while (!line->empty() && (line->front() == ' ' || line->front() == '\t')) line->remove_prefix(1);
-  };
-  while (!text.empty()) {
-    const size_t end = text.find('\n');
-    std::string_view line = text.substr(0, end);
-    text.remove_prefix(end == text.npos ? text.size() : end + 1);
-    skip_blanks(&line);
-    if (line.empty() || line.front() != '#') continue;
-    line.remove_prefix(1);
-    skip_blanks(&line);
-    if (line.substr(0, 7) != "include") continue;
-    line.remove_prefix(7);
-    skip_blanks(&line);
-    if (line.empty() || (line.front() != '<' && line.front() != '"')) continue;
-    const bool quoted = line.front() == '"';
-    const size_t close = line.find(quoted ? '"' : '>', 1);
-    if (close != line.npos) found.push_back({std::string(line.substr(1, close - 1)), quoted});
+  const std::string text = Spliced(original);
+  for (const std::string_view word : {"include", "include_next", "__has_include", "import", "embed", "__has_embed"}) {
+    for (size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1)) {
+      const size_t end = at + word.size();
+      if ((at > 0 && InWord(text[at - 1])) || (end < text.size() && InWord(text[end]))) continue;
+      const size_t name = SkipBlanks(text, end);
+      const char open = name < text.size() ? text[name] : '\n';
+      const size_t close =
+          open == '<' || open == '"' ? text.find_first_of(open == '<' ? ">\n" : "\"\n", name + 1) : text.npos;
+      if (close != text.npos && text[close] != '\n') {
+        found.push_back({text.substr(name + 1, close - name - 1), open == '"'});
+        // Which file is the next one, and whether one counts at all, is the preprocessor's business.
+        if (word == "include_next") *clear = false;
+        continue;
+      }
+      const size_t line = text.rfind('\n', at) + 1;  // 0 on the first line.
+      const std::string_view before = std::string_view(text).substr(line, at - line);
+      if (before.find('#') != before.npos || before.find("%:") != before.npos || before.find("?\?=") != before.npos) {
+        *clear = false;
+      }
+    }
   }
   return found;
 }
@@ -68,7 +108,7 @@ std::vector<IncludedFile> FindIncludes(std::string_view source, const std::strin
   while (!open.empty()) {
     const auto [text, folder] = std::move(open.front());
     open.pop_front();
-    for (const Directive& directive : Directives(text)) {
+    for (const Directive& directive : Directives(text, complete)) {
       bool in_memory = false;
       for (const CudaHeader& header : headers) in_memory = in_memory || header.name == directive.name;
       if (in_memory) continue;

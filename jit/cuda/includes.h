@@ -16,8 +16,9 @@ struct IncludedFile {
 };
 
 // The files that `source` includes, by way of others too, each once, in the order in which they are met. Directives
-// count whether or not an #if hides them; names made by macros, and files that are not found, do not. `headers` are in
-// memory and so no files, but what they include is looked for. Bounded: `complete` is false past 4,096 files or 64 MiB.
+// count whether or not a comment or an #if hides them, names that are asked for with __has_include as well; files that
+// are not found do not. `headers` are in memory and so no files, but what they include is looked for. `complete` is
+// false where a name is made by a macro, and past 4,096 files or 64 MiB: then there may be more.
 // Names in quotes are looked for beside the file that has them; `beside` is the folder of the source.
 std::vector<IncludedFile> FindIncludes(std::string_view source, const std::string& beside,
                                        const std::vector<CudaHeader>& headers, const std::vector<std::string>& folders,

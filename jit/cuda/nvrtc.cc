@@ -1,6 +1,7 @@
 #include "jit/cuda/nvrtc.h"
 
 #include <dlfcn.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -58,6 +59,11 @@ absl::StatusOr<Nvrtc> Open() {
                                             "; install a newer CUDA toolkit, or set SLIPWAY_NVRTC to another library"));
   }
   nvrtc.Version(&nvrtc.major, &nvrtc.minor);
+  Dl_info where;
+  struct stat info;
+  if (dladdr(reinterpret_cast<void*>(nvrtc.CompileProgram), &where) != 0 && stat(where.dli_fname, &info) == 0) {
+    nvrtc.file = absl::StrCat(info.st_size, "-", info.st_mtim.tv_sec, ".", info.st_mtim.tv_nsec);
+  }
   for (const std::string& root : Toolkits()) {
     if (access((root + "/include/cuda_fp16.h").c_str(), R_OK) != 0) continue;
     nvrtc.include_folder = root + "/include";

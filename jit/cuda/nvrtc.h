@@ -40,6 +40,8 @@ struct Nvrtc {
 #undef SLIPWAY_NVRTC_POINTER
   const char* (*GetErrorString)(nvrtcResult result) = nullptr;
   int major = 0, minor = 0;
+  // The library's size and age: updates keep the version that it tells.
+  std::string file;
   std::string include_folder;  // Of the toolkit, with cuda_fp16.h; empty if there is none.
 
   // The library of this process, opened at first use and never closed. NOT_FOUND, with where it was looked for.

@@ -265,6 +265,24 @@ TEST_F(CudaTest, TheDiskCache) {
   EXPECT_FALSE(compile(source, other).from_disk);
   EXPECT_FALSE(compile(source + " ", options).from_disk);
   EXPECT_FALSE(compile(source, options, 80).from_disk);
+  // Folders that options name, and what options include.
+  other = options;
+  other.include_paths = {};
+  other.options = {"-I" + headers};
+  EXPECT_FALSE(compile(source, other).from_disk);
+  EXPECT_TRUE(compile(source, other).from_disk);
+  internal::WriteWholeFile(headers + "/deep.h", "#define VALUE 4\n");
+  EXPECT_FALSE(compile(source, other).from_disk);
+  internal::WriteWholeFile(headers + "/deep.h", "#define VALUE 2\n");
+  other.options = {"--pre-include=" + headers + "/deep.h"};
+  const std::string plain = "extern \"C\" __global__ void f(int* y) { *y = VALUE + 1; }";
+  CudaOptions unnamed = other;
+  unnamed.name_expressions = {};
+  EXPECT_FALSE(compile(plain, unnamed).from_disk);
+  EXPECT_FALSE(compile(plain, unnamed).from_disk);
+  unnamed.options = {"-DHEADER=<deep.h>", "-I" + headers};
+  EXPECT_FALSE(compile("#include HEADER\n" + plain, unnamed).from_disk);
+  EXPECT_FALSE(compile("#include HEADER\n" + plain, unnamed).from_disk);
   // A header that now stands before the other.
   const std::string before = (folder_ / "before").string();
   std::filesystem::create_directory(before);

@@ -53,11 +53,31 @@ TEST_F(IncludesTest, HeadersInMemory) {
   EXPECT_THAT(Find("#include <one.h>", {{"one.h", "#include \"two.h\""}}), ElementsAre("a b/two.h"));
 }
 
-TEST_F(IncludesTest, WhatIsNone) {
+// Too much does no harm, too little would be a stale hit.
+TEST_F(IncludesTest, HoweverItIsWritten) {
   Write("a b/one.h", "");
-  EXPECT_THAT(Find("#include MACRO\n#include <one.h\n#includes <one.h>\n//#include <one.h>\n#include <gone.h>\n#"),
-              testing::IsEmpty());
-  EXPECT_THAT(Find("#if 0\n#include <one.h>\n#endif\n"), ElementsAre("a b/one.h"));
+  for (const char* source :
+       {"#include<one.h>", "  #\tinclude\v<one.h>", "/* a */ #include <one.h>", "# /* a */ include <one.h>",
+        "#include /* a */ <one.h>", "#inc\\\nlude <one.h>", "#include \\\r\n<one.h>", "%:include <one.h>",
+        "#include \"one.h\"\r", "//#include <one.h>", "#if 0\n#include <one.h>\n#endif", "#if __has_include(<one.h>)",
+        "#if __has_include ( \"one.h\" )", "const char* s = R\"(\n#include <one.h>\n)\";"}) {
+    EXPECT_THAT(Find(source), ElementsAre("a b/one.h")) << source;
+    EXPECT_TRUE(complete_) << source;
+  }
+}
+
+TEST_F(IncludesTest, WhatOnlyAPreprocessorKnows) {
+  Write("a b/one.h", "");
+  for (const char* source : {"#include MACRO", "  #  include MACRO(x)", "# /* a */ include MACRO", "%:include MACRO",
+                             "#include_next <one.h>", "#if __has_include(MACRO)", "#include <one.h\n>"}) {
+    Find(source);
+    EXPECT_FALSE(complete_) << source;
+  }
+  for (const char* source :
+       {"", "int include = 1;", "// to include this\nvoid f();", "#define includes 1", "#include <gone.h>"}) {
+    EXPECT_THAT(Find(source), testing::IsEmpty());
+    EXPECT_TRUE(complete_) << source;
+  }
 }
 
 TEST_F(IncludesTest, IsBounded) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <atomic>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -351,6 +352,21 @@ TEST_F(CapturedTest, ThreadsWaitForOneCompile) {
   for (std::thread& thread : threads) thread.join();
   for (int t = 0; t < 8; ++t) EXPECT_EQ(Read(results[t])[2], 3.0f * static_cast<float>(t));
   EXPECT_EQ(Compiled(), 1u);
+}
+
+// A hook may compile, even the very kernel that is being compiled.
+TEST_F(CapturedTest, HooksThatCompile) {
+  const auto compile = [&](const char* name) { EXPECT_TRUE(MakeScale(name, 1.0f).CompiledFor(device).ok()); };
+  std::atomic<int> depth{0};
+  const HookRegistration hook = AddHook(HookPoint::kAfterCompile, [&](const HookEvent& event) {
+                                  if (depth++ >= 4) return;
+                                  compile(event.name == "hooked_a" ? "hooked_b" : "hooked_a");
+                                  compile("hooked_a");
+                                }).value();
+  std::thread other([&] { compile("hooked_b"); });
+  compile("hooked_a");
+  other.join();
+  EXPECT_GE(depth, 1);
 }
 
 TEST_F(CapturedTest, TheCacheKeepsWhatItMay) {
