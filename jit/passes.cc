@@ -67,6 +67,7 @@ llvm::FunctionPassManager FunctionPasses(const KernelShape& shape, const Compile
     loops.addPass(llvm::LICMPass(llvm::LICMOptions()));
     loops.addPass(llvm::IndVarSimplifyPass());
     passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(loops), /*UseMemorySSA=*/true));
+    passes.addPass(llvm::createFunctionToLoopPassAdaptor(ReduceCountingLoops()));
   }
   // Those that ask for it, by their metadata; the pass leaves others alone.
   if (level >= 1 && shape.unrolls) {
@@ -77,7 +78,6 @@ llvm::FunctionPassManager FunctionPasses(const KernelShape& shape, const Compile
     passes.addPass(llvm::InstCombinePass());
     if (shape.has_loops) {
       passes.addPass(llvm::SimplifyCFGPass());
-      passes.addPass(llvm::createFunctionToLoopPassAdaptor(ReduceCountingLoops()));
     }
     if (shape.has_neighbours) {
       passes.addPass(llvm::SeparateConstOffsetFromGEPPass());
