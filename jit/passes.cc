@@ -1,6 +1,7 @@
 #include "jit/passes.h"
 
 #include "jit/fma.h"
+#include "jit/neighbours.h"
 #include "jit/peephole.h"
 #include "llvm/Analysis/CGSCCPassManager.h"
 #include "llvm/Analysis/LoopAnalysisManager.h"
@@ -29,9 +30,10 @@
 namespace slipway {
 namespace {
 
-// Strength reduction of loops that count by one, or by as much as one was unrolled. What they access at the index of
-// the turn is found by adding a stride to an address. Where the step is a number of threads or of a tile, the product
-// of step and stride that would be added costs more than it saves, in instructions and in registers.
+// Strength reduction of loops that count by one, or nearly so. What they access at the index of the turn is found by
+// adding a stride to an address; in a loop that is unrolled afterwards, to the address of the copy before. Where the
+// step is a number of threads or of a tile, the product of step and stride that would be added costs more than it
+// saves, in instructions and in registers.
 struct ReduceCountingLoops : llvm::PassInfoMixin<ReduceCountingLoops> {
   llvm::PreservedAnalyses run(llvm::Loop& loop, llvm::LoopAnalysisManager& analyses,
                               llvm::LoopStandardAnalysisResults& results, llvm::LPMUpdater& updater) {
@@ -80,6 +82,7 @@ llvm::FunctionPassManager FunctionPasses(const KernelShape& shape, const Compile
       passes.addPass(llvm::SimplifyCFGPass());
     }
     if (shape.has_neighbours) {
+      passes.addPass(NeighboursPass());
       passes.addPass(llvm::SeparateConstOffsetFromGEPPass());
       passes.addPass(llvm::StraightLineStrengthReducePass());
       passes.addPass(llvm::EarlyCSEPass());
