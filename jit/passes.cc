@@ -37,7 +37,7 @@ namespace {
 
 // Turns sums of a symbol and a number that counts into pointers that count. Strength reduction leaves such sums,
 // because they share the number with the loop's end; but the symbol takes a register of its own beside it, in every
-// turn.
+// turn. Whether there were any.
 bool CountInPointers(llvm::Loop& loop) {
   namespace match = llvm::PatternMatch;
   llvm::BasicBlock *header = loop.getHeader(), *before = loop.getLoopPreheader(), *latch = loop.getLoopLatch();
