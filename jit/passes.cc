@@ -1,9 +1,15 @@
 #include "jit/passes.h"
 
+#include <utility>
+
 #include "jit/fma.h"
+#include "jit/neighbours.h"
 #include "jit/peephole.h"
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/Analysis/CGSCCPassManager.h"
 #include "llvm/Analysis/LoopAnalysisManager.h"
+#include "llvm/Analysis/ScalarEvolution.h"
+#include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/PassManager.h"
 #include "llvm/IR/PatternMatch.h"
@@ -29,9 +35,74 @@
 namespace slipway {
 namespace {
 
-// Strength reduction of loops that count by one, or by as much as one was unrolled. What they access at the index of
-// the turn is found by adding a stride to an address. Where the step is a number of threads or of a tile, the product
-// of step and stride that would be added costs more than it saves, in instructions and in registers.
+// Turns sums of a symbol and a number that counts into pointers that count. Strength reduction leaves such sums,
+// because they share the number with the loop's end; but the symbol takes a register of its own beside it, in every
+// turn. Whether there were any.
+bool CountInPointers(llvm::Loop& loop) {
+  namespace match = llvm::PatternMatch;
+  llvm::BasicBlock *header = loop.getHeader(), *before = loop.getLoopPreheader(), *latch = loop.getLoopLatch();
+  if (before == nullptr || latch == nullptr) return false;
+  llvm::SmallVector<std::pair<llvm::PHINode*, llvm::GetElementPtrInst*>, 4> sums;
+  for (llvm::PHINode& phi : header->phis()) {
+    if (!phi.getType()->isIntegerTy(64)) continue;
+    for (llvm::User* user : phi.users()) {
+      auto* sum = llvm::dyn_cast<llvm::GetElementPtrInst>(user);
+      if (sum == nullptr || sum->getNumIndices() != 1 || !sum->getSourceElementType()->isIntegerTy(8)) continue;
+      if (llvm::isa<llvm::GlobalVariable>(sum->getPointerOperand())) sums.emplace_back(&phi, sum);
+    }
+  }
+  llvm::DenseMap<std::pair<llvm::PHINode*, llvm::Value*>, llvm::PHINode*> pointers;
+  for (auto [phi, sum] : sums) {
+    const llvm::APInt* step = nullptr;
+    auto* next = llvm::dyn_cast<llvm::Instruction>(phi->getIncomingValueForBlock(latch));
+    if (next == nullptr || !match::match(next, match::m_Add(match::m_Specific(phi), match::m_APInt(step)))) continue;
+    llvm::PHINode*& pointer = pointers[{phi, sum->getPointerOperand()}];
+    if (pointer == nullptr) {
+      llvm::IRBuilder<> b(phi);
+      pointer = b.CreatePHI(sum->getType(), 2);
+      b.SetInsertPoint(before->getTerminator());
+      pointer->addIncoming(b.CreatePtrAdd(sum->getPointerOperand(), phi->getIncomingValueForBlock(before)), before);
+      b.SetInsertPoint(next);
+      pointer->addIncoming(b.CreatePtrAdd(pointer, b.getInt(*step)), latch);
+    }
+    sum->replaceAllUsesWith(pointer);
+    sum->eraseFromParent();
+  }
+  return !pointers.empty();
+}
+
+// A number that does nothing but count up to where the loop ends counts down to 0 instead: the end takes no register
+// then.
+void CountDown(llvm::Loop& loop) {
+  namespace match = llvm::PatternMatch;
+  llvm::BasicBlock *header = loop.getHeader(), *before = loop.getLoopPreheader(), *latch = loop.getLoopLatch();
+  if (before == nullptr || latch == nullptr) return;
+  auto* jump = llvm::dyn_cast<llvm::BranchInst>(latch->getTerminator());
+  auto* test =
+      jump != nullptr && jump->isConditional() ? llvm::dyn_cast<llvm::ICmpInst>(jump->getCondition()) : nullptr;
+  if (test == nullptr || !test->isEquality()) return;
+  llvm::Value* end = test->getOperand(1);
+  for (llvm::PHINode& phi : header->phis()) {
+    const llvm::APInt* step = nullptr;
+    auto* next = llvm::dyn_cast<llvm::Instruction>(phi.getIncomingValueForBlock(latch));
+    if (next == nullptr || next != test->getOperand(0) || !loop.isLoopInvariant(end)) continue;
+    if (!match::match(next, match::m_Add(match::m_Specific(&phi), match::m_APInt(step)))) continue;
+    if (!phi.hasOneUse() || !next->hasNUses(2) || !test->hasOneUse()) continue;
+    llvm::IRBuilder<> b(before->getTerminator());
+    phi.setIncomingValueForBlock(before, b.CreateSub(end, phi.getIncomingValueForBlock(before)));
+    b.SetInsertPoint(next);
+    llvm::Value* left = b.CreateAdd(&phi, b.getInt(-*step));
+    next->replaceAllUsesWith(left);
+    next->eraseFromParent();
+    test->setOperand(1, llvm::ConstantInt::get(end->getType(), 0));
+    return;
+  }
+}
+
+// Strength reduction of loops that count by one, or nearly so. What they access at the index of the turn is found by
+// adding a stride to an address; in a loop that is unrolled afterwards, to the address of the copy before. Where the
+// step is a number of threads or of a tile, the product of step and stride that would be added costs more than it
+// saves, in instructions and in registers.
 struct ReduceCountingLoops : llvm::PassInfoMixin<ReduceCountingLoops> {
   llvm::PreservedAnalyses run(llvm::Loop& loop, llvm::LoopAnalysisManager& analyses,
                               llvm::LoopStandardAnalysisResults& results, llvm::LPMUpdater& updater) {
@@ -43,7 +114,12 @@ struct ReduceCountingLoops : llvm::PassInfoMixin<ReduceCountingLoops> {
       const llvm::APInt* step = nullptr;
       const auto counts = match::m_Add(match::m_Specific(&phi), match::m_APInt(step));
       if (match::match(phi.getIncomingValueForBlock(latch), counts) && step->abs().ule(kLargestStep)) {
-        return llvm::LoopStrengthReducePass().run(loop, analyses, results, updater);
+        const llvm::PreservedAnalyses preserved = llvm::LoopStrengthReducePass().run(loop, analyses, results, updater);
+        if (CountInPointers(loop)) {
+          CountDown(loop);
+          results.SE.forgetLoop(&loop);
+        }
+        return preserved;
       }
     }
     return llvm::PreservedAnalyses::all();
@@ -67,6 +143,7 @@ llvm::FunctionPassManager FunctionPasses(const KernelShape& shape, const Compile
     loops.addPass(llvm::LICMPass(llvm::LICMOptions()));
     loops.addPass(llvm::IndVarSimplifyPass());
     passes.addPass(llvm::createFunctionToLoopPassAdaptor(std::move(loops), /*UseMemorySSA=*/true));
+    passes.addPass(llvm::createFunctionToLoopPassAdaptor(ReduceCountingLoops()));
   }
   // Those that ask for it, by their metadata; the pass leaves others alone.
   if (level >= 1 && shape.unrolls) {
@@ -77,9 +154,9 @@ llvm::FunctionPassManager FunctionPasses(const KernelShape& shape, const Compile
     passes.addPass(llvm::InstCombinePass());
     if (shape.has_loops) {
       passes.addPass(llvm::SimplifyCFGPass());
-      passes.addPass(llvm::createFunctionToLoopPassAdaptor(ReduceCountingLoops()));
     }
     if (shape.has_neighbours) {
+      passes.addPass(NeighboursPass());
       passes.addPass(llvm::SeparateConstOffsetFromGEPPass());
       passes.addPass(llvm::StraightLineStrengthReducePass());
       passes.addPass(llvm::EarlyCSEPass());

@@ -10,8 +10,6 @@ namespace slipway {
 //
 //   gep(gep(p, a), b)                    becomes gep(p, a + b), where the sum costs nothing: the instruction that
 //                                        multiplies an index by its stride adds another for free
-//   addresses of elements that lie a constant number of strides apart: one is found from another by adding strides, not
-//                                        by multiplying anew
 //   constants in addresses               are added where memory is accessed
 //   the upper half of a 64-bit product   becomes mulhi, where both factors fit 32 bits: InstCombine makes such factors
 //   of
