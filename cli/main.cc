@@ -1,18 +1,17 @@
 // slipway: compiles and evaluates formulas, and shows what they become, from the command line.
 #include <cstdio>
-#include <fstream>
-#include <iterator>
 
 #include "absl/strings/str_cat.h"
 #include "cli/commands.h"
+#include "launch/toolkit.h"
 
 namespace slipway::cli {
 
 absl::StatusOr<std::string> TextOrFile(const std::string& text) {
   if (text.empty() || text[0] != '@') return text;
-  std::ifstream stream(text.substr(1), std::ios::binary);
-  std::string content{std::istreambuf_iterator<char>(stream), {}};
-  if (!stream.is_open() || stream.bad()) {
+  bool ok = false;
+  std::string content = internal::ReadWholeFile(text.substr(1), &ok);
+  if (!ok) {
     return absl::NotFoundError(absl::StrCat("file '", text.substr(1), "' cannot be read"));
   }
   return content;

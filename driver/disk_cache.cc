@@ -238,7 +238,12 @@ class Cache {
     }
     uint64_t bytes = 0;
     const char* const limit = std::getenv("SLIPWAY_CACHE_BYTES");
-    if (limit != nullptr && absl::SimpleAtoi(limit, &bytes)) SetLimit(bytes);
+    if (limit == nullptr) return;
+    if (absl::SimpleAtoi(limit, &bytes)) {
+      SetLimit(bytes);
+    } else {
+      Say(absl::StrCat("SLIPWAY_CACHE_BYTES is '", limit, "', which is no number of bytes; ", this->limit(), " it is"));
+    }
   }
   absl::Status Use(std::string folder) {
     folder_ = nullptr;
@@ -274,7 +279,7 @@ std::optional<std::string> Cache::Find(std::string_view kind, std::string_view k
   const std::shared_ptr<const std::string> folder = Folder();
   if (folder == nullptr) return std::nullopt;
   const std::string path = PathOf(*folder, kind, key);
-  const File file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  const File file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (!file.ok()) {
     if (errno != ENOENT) ++failures;
     return std::nullopt;
@@ -411,7 +416,7 @@ absl::StatusOr<std::vector<DiskCacheEntry>> ListDiskCache() {
   std::vector<DiskCacheEntry> entries;
   for (const Found& found : Cache::Get().Files(*folder, /*unfinished=*/false)) {
     DiskCacheEntry entry = {.file = found.path, .bytes = found.bytes, .used = found.used};
-    const File file(open(found.path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+    const File file(open(found.path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
     const std::optional<std::string> bytes = file.ok() ? ReadAll(file.get()) : std::nullopt;
     Header header;
     if (!bytes.has_value()) {

@@ -193,18 +193,26 @@ Complex Tan(const Complex& x) { return OverI(Tanh(TimesI(x))); }
 
 // ---- Logarithms, powers, roots -------------------------------------------------------------------------------------
 
-Complex Log(const Complex& x) {
+// The logarithm of |x|.
+Term LogSize(const Complex& x) {
+  const bool single = IsSingle(x);
   const Term larger = Max(Abs(x.re), Abs(x.im)), smaller = Min(Abs(x.re), Abs(x.im));
   // Near |x| = 1 the logarithm of |x|^2 from what that is more than 1.
-  const Term near_one = (larger > 0.5) & (larger < 2.0) & (smaller < 2.0);
+  const Term ordered = (x.re == x.re) & (x.im == x.im);
+  const Term near_one = (larger > 0.5) & (larger < 2.0) & (smaller < 2.0) & ordered;
   const Term excess = (larger - 1.0) * (larger + 1.0) + smaller * smaller;
-  // |x| itself may overflow where its logarithm is an ordinary number.
-  const Term large = larger > (IsSingle(x) ? 0x1p126 : 0x1p1022);
-  const Term scale = Select(large, Of(x, 0.25), Of(x, 1));
-  const Term size = Apply(Op::kLog, Apply(Op::kHypot, x.re * scale, x.im * scale)) +
-                    Select(large, Of(x, 2 * std::numbers::ln2), Of(x, 0));
-  return {Select(near_one, Apply(Op::kLog1p, excess) * 0.5, size), Argument(x)};
+  // |x| itself may overflow, or lose its digits where it is subnormal, and its logarithm be an ordinary number.
+  const Term large = larger > (single ? 0x1p126 : 0x1p1022), small = larger < (single ? 0x1p-100 : 0x1p-960);
+  const auto choose = [&](double if_large, double if_small, double otherwise) {
+    return Select(large, Of(x, if_large), Select(small, Of(x, if_small), Of(x, otherwise)));
+  };
+  const Term scale = choose(0.25, single ? 0x1p100 : 0x1p600, 1);
+  const Term back = choose(2 * std::numbers::ln2, -(single ? 100 : 600) * std::numbers::ln2, 0);
+  const Term size = Apply(Op::kLog, Apply(Op::kHypot, x.re * scale, x.im * scale)) + back;
+  return Select(near_one, Apply(Op::kLog1p, excess) * 0.5, size);
 }
+
+Complex Log(const Complex& x) { return {LogSize(x), Argument(x)}; }
 Complex Log2(const Complex& x) {
   const Complex log = Log(x);
   return {log.re * std::numbers::log2e, log.im * std::numbers::log2e};
@@ -224,7 +232,7 @@ Complex Sqrt(const Complex& x) {
   const Term scale = choose(0x1p-4, single ? 0x1p54 : 0x1p108), back = choose(0x1p2, single ? 0x1p-27 : 0x1p-54);
   const Term a = x.re * scale, b = x.im * scale;
   const Term root = Apply(Op::kSqrt, (Abs(a) + Apply(Op::kHypot, a, b)) * 0.5);
-  const Term other = Select(larger == 0, Of(x, 0), Abs(b) / (root + root));
+  const Term other = Select((x.re == 0) & (x.im == 0), Of(x, 0), Abs(b) / (root + root));
   const Term right = (x.re > 0) | (x.re == 0);
   const Term re = Select(right, root, other), im = WithSign(Select(right, other, root), x.im);
   const Term infinite = IsInf(x.im);
@@ -262,8 +270,11 @@ Complex Atanh(const Complex& x) {
   const Term far = IsInf(divisor);
   const Term quarter = Select(far, Of(x, 0), re * 4.0 / divisor);
   const Term angle = Apply(Op::kAtan2, x.im + x.im, distance * (re + 1.0) - square) * 0.5;
-  return {WithSign(Apply(Op::kLog1p, quarter) * 0.25, x.re),
-          Select(far, WithSign(Of(x, std::numbers::pi / 2), x.im), angle)};
+  // So near to 1 or -1 that squares vanish, only the distance counts.
+  const Term near = divisor < (IsSingle(x) ? 0x1p-100 : 0x1p-900);
+  const Term size = Select(near, (Number(x.re.b, std::numbers::ln2) - LogSize({distance, x.im})) * 0.5,
+                           Apply(Op::kLog1p, quarter) * 0.25);
+  return {WithSign(size, x.re), Select(far, WithSign(Of(x, std::numbers::pi / 2), x.im), angle)};
 }
 Complex Asinh(const Complex& x) { return OverI(Asin(TimesI(x))); }
 Complex Atan(const Complex& x) { return OverI(Atanh(TimesI(x))); }

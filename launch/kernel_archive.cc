@@ -3,7 +3,6 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <map>
 #include <random>
 #include <system_error>
@@ -16,6 +15,7 @@
 #include "driver/bytes.h"
 #include "driver/status_macros.h"
 #include "launch/shared_modules.h"
+#include "launch/toolkit.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -142,10 +142,9 @@ absl::Status SaveKernels(const std::string& path, absl::Span<const CompiledKerne
 }
 
 absl::StatusOr<std::vector<CompiledKernel>> LoadKernels(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  const std::string bytes{std::istreambuf_iterator<char>(file), {}};
-  if (!file.is_open() || file.bad())
-    return absl::NotFoundError(absl::StrCat("kernels cannot be read from '", path, "'"));
+  bool ok = false;
+  const std::string bytes = internal::ReadWholeFile(path, &ok);
+  if (!ok) return absl::NotFoundError(absl::StrCat("kernels cannot be read from '", path, "'"));
   absl::StatusOr<std::vector<CompiledKernel>> kernels = DecodeKernels(bytes);
   if (kernels.ok()) return kernels;
   return absl::Status(kernels.status().code(), absl::StrCat("'", path, "': ", kernels.status().message()));

@@ -9,7 +9,6 @@
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
-#include <iterator>
 #include <system_error>
 #include <thread>
 
@@ -79,9 +78,16 @@ int RunTool(std::vector<std::string> arguments, const fs::path& log) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-std::string ReadWholeFile(const fs::path& path) {
+// Through the stream, which turns what goes wrong into a state. A stream's buffer throws, of a folder for one.
+std::string ReadWholeFile(const fs::path& path, bool* ok) {
   std::ifstream stream(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(stream), {}};
+  std::string content;
+  char piece[4096];
+  while (stream.read(piece, sizeof(piece)) || stream.gcount() > 0) {
+    content.append(piece, static_cast<size_t>(stream.gcount()));
+  }
+  if (ok != nullptr) *ok = stream.is_open() && !stream.bad();
+  return content;
 }
 
 bool WriteWholeFile(const fs::path& path, std::string_view bytes) {

@@ -32,7 +32,8 @@ class ScratchFolder {
 // their own. Nothing is read by a shell.
 int RunTool(std::vector<std::string> arguments, const std::filesystem::path& log);
 
-std::string ReadWholeFile(const std::filesystem::path& path);  // Empty if it cannot be read.
+// Of what cannot be read (*ok is false, then), what could be read of it.
+std::string ReadWholeFile(const std::filesystem::path& path, bool* ok = nullptr);
 bool WriteWholeFile(const std::filesystem::path& path, std::string_view bytes);
 
 }  // namespace slipway::internal

@@ -1,6 +1,4 @@
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <optional>
 #include <string>
 #include <system_error>
@@ -17,6 +15,7 @@
 #include "jit/cuda/includes.h"
 #include "jit/cuda/nvrtc.h"
 #include "launch/shared_modules.h"
+#include "launch/toolkit.h"
 #include "slipway/cuda.h"
 
 namespace slipway {
@@ -67,6 +66,14 @@ absl::StatusOr<Job> MakeJob(std::string_view source, const Target& target, const
              .cubin = options.cubin};
   if (source.find('\0') != source.npos) return absl::InvalidArgumentError("the source has a NUL character in it");
   job.headers.push_back({kDeviceHeaderName, kDeviceHeader});
+  for (size_t i = 0; i < options.headers.size(); ++i) {
+    for (size_t j = i + 1; j < job.headers.size(); ++j) {
+      if (job.headers[i].name != job.headers[j].name) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat("header '", job.headers[i].name, "' is given twice",
+                       job.headers[i].name == kDeviceHeaderName ? ": Slipway has one of that name" : ""));
+    }
+  }
   if (options.toolkit_headers && !nvrtc->include_folder.empty()) {
     job.folders.push_back(nvrtc->include_folder);
     const std::string cccl = nvrtc->include_folder + "/cccl";  // Where CUDA 13 keeps <cuda/std/...>.
@@ -291,9 +298,9 @@ absl::StatusOr<CudaModule> CompileCuda(const Device& device, std::string_view so
 }
 
 absl::StatusOr<CudaModule> CompileCudaFile(const Device& device, const std::string& path, CudaOptions options) {
-  std::ifstream stream(path, std::ios::binary);
-  const std::string source{std::istreambuf_iterator<char>(stream), {}};
-  if (!stream.is_open() || stream.bad()) {
+  bool ok = false;
+  const std::string source = internal::ReadWholeFile(path, &ok);
+  if (!ok) {
     return absl::NotFoundError(absl::StrCat("CUDA source '", path, "' cannot be read"));
   }
   options.file_name = path;

@@ -3,11 +3,11 @@
 #include <cctype>
 #include <deque>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <set>
 #include <system_error>
 #include <utility>
+
+#include "launch/toolkit.h"
 
 namespace slipway {
 namespace {
@@ -88,9 +88,9 @@ std::vector<Directive> Directives(std::string_view original, bool* clear) {
 bool Read(const std::string& path, std::string* content) {
   std::error_code error;
   if (!fs::is_regular_file(path, error)) return false;
-  std::ifstream stream(path, std::ios::binary);
-  content->assign(std::istreambuf_iterator<char>(stream), {});
-  return stream.good() || stream.eof();
+  bool ok = false;
+  *content = internal::ReadWholeFile(path, &ok);
+  return ok;
 }
 
 }  // namespace

@@ -37,12 +37,30 @@ void Emitter::Gather(const Node& node) {
   if (border == Border::kNone || !integers || !builder_.status().ok()) {
     return Push(LoadFrom(array, indices));
   }
-  for (ValueId& index : indices) index = builder_.Cast(DType::kInt64, index);
+  for (size_t d = 0; d < indices.size(); ++d) {
+    if (builder_.TypeOf(indices[d]) == DType::kUInt64 && border != Border::kConstant) {
+      indices[d] = Reduce(border, indices[d], builder_.Shape(array, static_cast<int>(d)));
+    }
+    indices[d] = builder_.Cast(DType::kInt64, indices[d]);
+  }
   if (border == Border::kConstant) return Push(GatherOrFill(array, indices, fill));
   for (size_t d = 0; d < indices.size(); ++d) {
     indices[d] = Fold(border, indices[d], builder_.Shape(array, static_cast<int>(d)));
   }
   Push(LoadFrom(array, indices));
+}
+
+// An index past the end of int64 as a smaller one that stands for the same element.
+ValueId Emitter::Reduce(Border border, ValueId index, ValueId extent) {
+  if (border == Border::kClamp) {
+    return builder_.Apply(Op::kMin, {index, builder_.Constant(DType::kUInt64, static_cast<uint64_t>(INT64_MAX))});
+  }
+  ValueId period = extent;
+  if (border != Border::kWrap) period = builder_.Apply(Op::kMul, {extent, Int(2)});
+  if (border == Border::kReflect) {
+    period = builder_.Apply(Op::kMax, {builder_.Apply(Op::kSub, {period, Int(2)}), Int(1)});
+  }
+  return builder_.Apply(Op::kRem, {index, builder_.Cast(DType::kUInt64, period)});
 }
 
 // The index within the array that stands for one that may be outside. An extent is 1 or more: calls with others are

@@ -70,7 +70,10 @@ void Emitter::DeclareAccumulator(OpenReduction& open) {
   const DType dtype = AccumulatorType(op, open.operand);
   const ValueId start = builder_.Constant(dtype, StartOf(op, dtype));
   open.accumulator = builder_.NewVar(std::string(Name(op)), dtype, start);
-  if (IsPosition(op)) open.position = builder_.NewVar("position", DType::kInt64, Int(-1));
+  if (IsPosition(op)) {
+    open.position = builder_.NewVar("position", DType::kInt64, Int(-1));
+    open.found = builder_.NewVar("found", DType::kBool, builder_.Constant(DType::kBool, 0));
+  }
   if (CountsTurns(open)) open.turns = builder_.NewVar("turns", DType::kInt64, Int(0));
 }
 
@@ -211,11 +214,15 @@ void Emitter::CombinePosition(const OpenReduction& open, ValueId value) {
   const ValueId less = builder_.Apply(op == Reduction::kArgmin ? Op::kLt : Op::kGt, {operand, best});
   const ValueId first = IsFloat(dtype) ? builder_.Apply(Op::kBitAnd, {builder_.Apply(Op::kIsnan, {best}),
                                                                       builder_.Apply(Op::kEq, {operand, operand})})
-                                       : builder_.Apply(Op::kLt, {builder_.Read(open.position), Int(0)});
-  const ValueId index = CountsTurns(open) ? builder_.Read(open.turns) : builder_.Cast(DType::kInt64, open.index);
+                                       : builder_.Apply(Op::kNot, {builder_.Read(open.found)});
+  // Of an array without dimensions there is no index.
+  const ValueId index = CountsTurns(open)     ? builder_.Read(open.turns)
+                        : open.index == kNone ? Int(0)
+                                              : builder_.Cast(DType::kInt64, open.index);
   builder_.BeginIf(builder_.Apply(Op::kBitOr, {less, first}));
   builder_.Write(open.accumulator, operand);
   builder_.Write(open.position, index);
+  builder_.Write(open.found, builder_.Constant(DType::kBool, 1));
   builder_.EndIf();
 }
 

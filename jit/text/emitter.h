@@ -45,7 +45,8 @@ class Emitter {
     DType operand = DType::kVoid;
     ir::VarId accumulator = 0;
     ir::VarId turns = 0;     // So far; where the result needs it.
-    ir::VarId position = 0;  // Of argmin and argmax.
+    ir::VarId position = 0;  // Of argmin and argmax,
+    ir::VarId found = 0;     // and whether there is one yet: any number may be a position.
     int loops = 0;
     ir::ValueId index = ir::kNone;  // Of the innermost loop.
     const ReductionBinding* axes = nullptr;
@@ -94,6 +95,7 @@ class Emitter {
   // through the read-only cache.
   ir::ValueId LoadFrom(ir::ArrayId array, absl::Span<const ir::ValueId> indices);
   void Gather(const Node& node);
+  ir::ValueId Reduce(Border border, ir::ValueId index, ir::ValueId extent);
   ir::ValueId Fold(Border border, ir::ValueId index, ir::ValueId extent);
   ir::ValueId GatherOrFill(ir::ArrayId array, absl::Span<const ir::ValueId> indices, ir::ValueId fill);
   void Query(const Node& node);

@@ -1,5 +1,6 @@
 #include "jit/text/parser.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -29,6 +30,10 @@ void Settle(Program& program) {
 absl::Status CheckConstants(absl::Span<const TextConstant> constants) {
   for (const TextConstant& constant : constants) {
     const std::string& name = constant.name;
+    const auto same = [&](const TextConstant& other) { return other.name == name; };
+    if (std::count_if(constants.begin(), constants.end(), same) > 1) {
+      return absl::InvalidArgumentError(Cat("the constant '", name.substr(0, 64), "' is given twice"));
+    }
     bool good = !name.empty() && name.size() <= kMaxNameBytes && !absl::ascii_isdigit(name[0]);
     for (char c : name) good &= absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_';
     if (!good || FindKeyword(name) != nullptr || FindForeignWord(name) != nullptr) {

@@ -28,6 +28,8 @@ bool SymbolTable::Knows(std::string_view name) const { return Find(name) != null
 
 const TextConstant* SymbolTable::FindConstant(std::string_view name) const {
   if (constants_.empty()) return nullptr;
+  // A function's parameter hides one; other names that are those of constants are refused.
+  if (const uint32_t* const own = Find(name); own != nullptr && program_.symbols[*own].parameter) return nullptr;
   const auto found = constants_.find(AsAbsl(name));
   return found == constants_.end() ? nullptr : &found->second;
 }

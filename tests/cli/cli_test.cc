@@ -80,6 +80,24 @@ TEST_F(CliTest, EvalsArrays) {
   EXPECT_EQ(Ok({"eval", "@" + File("f.txt", "let r = x * x\ny = r + 1\n"), "x=2,3"}), "y: int64[2] = [5, 10]\n");
 }
 
+TEST_F(CliTest, EvalsAtTheEdges) {
+  // Positions that are negative, and those of the type's last numbers.
+  EXPECT_EQ(Ok({"eval", "y = argmin(k in -1..2: k)"}), "y: int64 = -1\n");
+  EXPECT_EQ(Ok({"eval", "y = argmin(k in -3..3: (k + 1) * (k + 1))"}), "y: int64 = -1\n");
+  EXPECT_EQ(Ok({"eval", "y = argmax(k in -1..-4 step -1: k - k)"}), "y: int64 = -1\n");
+  // Indices past the end of int64.
+  const std::string last = "i:u64=18446744073709551615";
+  EXPECT_EQ(Ok({"eval", "y = x[i; clamp]", "x=1,2,3", last}), "y: int64 = 3\n");
+  EXPECT_EQ(Ok({"eval", "y = x[i; wrap]", "x=1,2,3", last}), "y: int64 = 1\n");
+  EXPECT_EQ(Ok({"eval", "y = x[i; symmetric]", "x=1,2,3", last}), "y: int64 = 3\n");  // 2^64 - 1 is 3 modulo 6.
+  EXPECT_EQ(Ok({"eval", "y = x[i; reflect]", "x=1,2,3", last}), "y: int64 = 2\n");    // And 3 modulo 4.
+  EXPECT_EQ(Ok({"eval", "y = x[i; 9]", "x=1,2,3", last}), "y: int64 = 9\n");
+  // Complex numbers whose squares vanish.
+  EXPECT_THAT(Ok({"eval", "y = log(complex(d, d))", "d=4.9406564584124654e-324"}), HasSubstr("(-744.093"));
+  EXPECT_THAT(Ok({"eval", "y = atanh(complex(1.0, d))", "d=2.2250738585072014e-308"}), HasSubstr("(354.544"));
+  EXPECT_EQ(Ok({"eval", "y = real(log(complex(1.0, z / z)))", "z=0.0"}).substr(0, 16), "y: float64 = nan");
+}
+
 TEST_F(CliTest, EvalsToJson) {
   const auto good = nlohmann::json::parse(Ok({"eval", "y = 1.0 / x", "x=[0.0,4.0]", "--json"}));
   EXPECT_EQ(good["y"]["dtype"], "float64");
@@ -102,6 +120,7 @@ TEST_F(CliTest, EvalRefuses) {
   EXPECT_THAT(Refused({"eval", "y = x", "x=[\"a\"]"}), HasSubstr("input 'x': \"a\" is no number"));
   EXPECT_THAT(Refused({"eval", "y = x", "x=[[[[[[[[[1]]]]]]]]]"}), HasSubstr("more than 8 dimensions"));
   EXPECT_THAT(Refused({"eval", "y = x", "x=@/nowhere"}), HasSubstr("file '/nowhere' cannot be read"));
+  EXPECT_THAT(Refused({"eval", "y = x", "x=@/tmp"}), HasSubstr("file '/tmp' cannot be read"));
   EXPECT_THAT(Refused({"eval", "y = x", "x=1", "--device", "tpu"}), HasSubstr("tpu"));
   EXPECT_THAT(Refused({"eval", "y = x", "x:c64=1"}), HasSubstr("input 'x': 1 is no complex64; make one in the text"));
 }

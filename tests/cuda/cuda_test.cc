@@ -220,6 +220,11 @@ TEST_F(CudaTest, WhatIsRefused) {
   EXPECT_THAT(old.message(), AllOf(HasSubstr("compute_10"), HasSubstr("it knows sm_")));
   EXPECT_THAT(Compile(fine, {.name_expressions = {"missing<float>"}}).message(), HasSubstr("missing"));
   EXPECT_THAT(Compile("#include <nowhere.h>\n").message(), HasSubstr("nowhere.h"));
+  EXPECT_THAT(Compile(fine, {.headers = {{"a.h", ""}, {"a.h", ""}}}).message(),
+              HasSubstr("header 'a.h' is given twice"));
+  EXPECT_THAT(Compile(fine, {.headers = {{"slipway/device.h", ""}}}).message(),
+              HasSubstr("Slipway has one of that name"));
+  EXPECT_THAT(CompileCudaFile(device_, "/tmp").status().message(), HasSubstr("CUDA source '/tmp' cannot be read"));
   EXPECT_THAT(Compile("#include <cuda_fp16.h>\n", {.toolkit_headers = false}).message(), HasSubstr("cuda_fp16.h"));
   const auto module = CompileCuda(device_, fine).value();
   EXPECT_EQ(module.Get<int>("f").status().code(), absl::StatusCode::kInvalidArgument);

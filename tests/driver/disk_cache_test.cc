@@ -147,6 +147,17 @@ TEST_F(DiskCacheTest, AFolderInAnEntrysPlace) {
   EXPECT_EQ(LoadFromDisk("ptx", "key"), "value");
 }
 
+TEST_F(DiskCacheTest, APipeInAnEntrysPlace) {
+  StoreOnDisk("ptx", "key", "value");
+  const fs::path file = Files().at(0);
+  fs::remove(file);
+  ASSERT_EQ(mkfifo(file.c_str(), 0600), 0);
+  EXPECT_EQ(List().size(), 1u);
+  EXPECT_EQ(LoadFromDisk("ptx", "key"), std::nullopt);
+  StoreOnDisk("ptx", "key", "value");
+  EXPECT_EQ(LoadFromDisk("ptx", "key"), "value");
+}
+
 TEST_F(DiskCacheTest, ALinkInAnEntrysPlaceIsNotFollowed) {
   StoreOnDisk("ptx", "key", "value");
   const fs::path file = Files().at(0);

@@ -96,6 +96,7 @@ TEST(KernelArchive, Files) {
   EXPECT_THAT(SaveKernels("/nonexistent/kernels", Kernels()).message(),
               HasSubstr("kernels cannot be written to '/nonexistent/kernels'"));
   EXPECT_EQ(LoadKernels("/nonexistent").status().message(), "kernels cannot be read from '/nonexistent'");
+  EXPECT_EQ(LoadKernels("/tmp").status().message(), "kernels cannot be read from '/tmp'");
   internal::WriteWholeFile(path, "rubbish");
   EXPECT_THAT(LoadKernels(path).status().message(), HasSubstr(path + "': these are no kernels"));
 }

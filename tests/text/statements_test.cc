@@ -457,5 +457,27 @@ TEST_F(StatementsTest, UpdatesAreRefusedWhereTheyCannotBe) {
             "output 'h': it is written by index, so the array to write must be given; call Into");
 }
 
+// A parameter of a function hides a constant of the host program.
+TEST(HostConstants, AParameterOfThatName) {
+  const Device device = Device::Open("cpu").value();
+  const Stream stream = device.CreateStream().value();
+  const auto x = Array<float, 1>::From(device, {7, 1}).value();
+  const auto formula =
+      Elementwise::Parse("def f(a) = a * 2\ny = f(x) + a", ElementwiseOptions{.constants = {{"a", 5.0}}}).value();
+  EXPECT_EQ(formula(stream, x).value().ToVector<float>().value(), (std::vector<float>{19, 7}));
+  const auto twice = Elementwise::Parse("y = a", ElementwiseOptions{.constants = {{"a", 5.0}, {"a", 6.0}}});
+  EXPECT_EQ(twice.status().message(), "the constant 'a' is given twice");
+}
+
+TEST(ArgumentOfAnArrayWithoutDimensions, IsItsOnlyElement) {
+  const Device device = Device::Open("cpu").value();
+  const Stream stream = device.CreateStream().value();
+  const auto x = Array<double, 0>::From(device, std::vector<double>{3}, {}).value();
+  const auto formula = Elementwise::Parse("y = argmax(x)").value();
+  const absl::StatusOr<AnyArray> y = formula(stream, x);
+  ASSERT_TRUE(y.ok()) << y.status();
+  EXPECT_EQ(y->ToVector<int64_t>().value(), std::vector<int64_t>{0});
+}
+
 }  // namespace
 }  // namespace slipway
