@@ -57,7 +57,7 @@ absl::StatusOr<std::string> LoadOrCompile(const std::string& key, std::string_vi
 
 // Gives the variables their initial values.
 absl::Status Initialize(const CompiledModule& compiled, const LinkedCode& code, std::byte* memory) {
-  std::memset(memory, 0, compiled.variable_bytes);
+  if (compiled.variable_bytes != 0) std::memset(memory, 0, compiled.variable_bytes);
   for (const CompiledBytes& initial : compiled.initial) {
     std::memcpy(memory + initial.offset, initial.bytes.data(), initial.bytes.size());
   }
