@@ -46,14 +46,14 @@ struct TraceScope::State {
   };
   std::vector<Captured> captured;
   TraceRef block_scratch[kNumDTypes];  // See BlockScratch.
-  int arrays = 0;  // Of the kernel's own, so far: what the next is named by.
+  int arrays = 0;                      // Of the kernel's own, so far: what the next is named by.
 
   // The id of a reference, or kNone, with an error, if it is not of this trace.
   uint32_t Resolve(TraceRef ref);
   ir::ValueId Value(const Operand& operand);
   ir::ValueId Number(const Operand& operand);
   ir::ValueId Capture(const Operand& operand);  // Of a number that the function holds.
-  bool Holds(const void* source) const;  // Whether the function captured what is there.
+  bool Holds(const void* source) const;         // Whether the function captured what is there.
   // An error where a parameter of that name is there already.
   void CheckParamName(const std::string& parameter);
   TraceRef Ref(uint32_t id) const { return builder.status().ok() ? TraceRef{id, serial} : TraceRef{}; }
