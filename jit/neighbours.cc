@@ -4,13 +4,13 @@
 #include <optional>
 #include <utility>
 
+#include "jit/replace.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/PatternMatch.h"
-#include "llvm/Transforms/Utils/Local.h"
 
 namespace slipway {
 namespace {
@@ -179,21 +179,12 @@ class Addresses {
 }  // namespace
 
 llvm::PreservedAnalyses NeighboursPass::run(llvm::Function& function, llvm::FunctionAnalysisManager&) {
-  llvm::SmallVector<llvm::WeakTrackingVH, 16> replaced;
-  for (llvm::BasicBlock& block : function) {
-    Addresses addresses(function.getDataLayout());
-    for (llvm::Instruction& instruction : llvm::make_early_inc_range(block)) {
+  return ReplaceInstructions(function, [&] {
+    return [addresses = Addresses(function.getDataLayout())](llvm::Instruction& instruction) mutable -> Value* {
       auto* address = llvm::dyn_cast<llvm::GetElementPtrInst>(&instruction);
-      Value* found = address == nullptr ? nullptr : addresses.FromNeighbour(*address);
-      if (found == nullptr) continue;
-      instruction.replaceAllUsesWith(found);
-      replaced.push_back(&instruction);
-    }
-  }
-  llvm::RecursivelyDeleteTriviallyDeadInstructionsPermissive(replaced);
-  llvm::PreservedAnalyses preserved;
-  preserved.preserveSet<llvm::CFGAnalyses>();
-  return preserved;
+      return address == nullptr ? nullptr : addresses.FromNeighbour(*address);
+    };
+  });
 }
 
 }  // namespace slipway

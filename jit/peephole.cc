@@ -1,5 +1,6 @@
 #include "jit/peephole.h"
 
+#include "jit/replace.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Analysis/ValueTracking.h"
 #include "llvm/IR/IRBuilder.h"
@@ -7,7 +8,6 @@
 #include "llvm/IR/IntrinsicsNVPTX.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/PatternMatch.h"
-#include "llvm/Transforms/Utils/Local.h"
 
 namespace slipway {
 namespace {
@@ -70,22 +70,12 @@ Value* UpperHalf(llvm::Instruction& half) {
 }  // namespace
 
 llvm::PreservedAnalyses PeepholePass::run(llvm::Function& function, llvm::FunctionAnalysisManager&) {
-  llvm::SmallVector<llvm::WeakTrackingVH, 16> replaced;
-  for (llvm::BasicBlock& block : function) {
-    for (llvm::Instruction& instruction : llvm::make_early_inc_range(block)) {
-      SinkConstantOffset(instruction);
-      Value* better = nullptr;
-      if (auto* address = llvm::dyn_cast<llvm::GetElementPtrInst>(&instruction)) better = MergedSteps(*address);
-      if (instruction.getOpcode() == llvm::Instruction::LShr) better = UpperHalf(instruction);
-      if (better == nullptr) continue;
-      instruction.replaceAllUsesWith(better);
-      replaced.push_back(&instruction);
-    }
-  }
-  llvm::RecursivelyDeleteTriviallyDeadInstructionsPermissive(replaced);
-  llvm::PreservedAnalyses preserved;
-  preserved.preserveSet<llvm::CFGAnalyses>();
-  return preserved;
+  const auto better = [](llvm::Instruction& instruction) -> Value* {
+    SinkConstantOffset(instruction);
+    if (auto* address = llvm::dyn_cast<llvm::GetElementPtrInst>(&instruction)) return MergedSteps(*address);
+    return instruction.getOpcode() == llvm::Instruction::LShr ? UpperHalf(instruction) : nullptr;
+  };
+  return ReplaceInstructions(function, [&] { return better; });
 }
 
 }  // namespace slipway

@@ -96,10 +96,6 @@ absl::Status CallInContext(const Kernel& kernel, const Stream& stream, const Rea
   return CallWithAttributes(kernel, stream, launch, launch.buffer == nullptr ? nullptr : extra);
 }
 
-}  // namespace
-
-namespace {
-
 // The arguments, which end where the captured numbers stand, and these.
 absl::InlinedVector<uint64_t, 128> WithCaptured(const Kernel& kernel, const void* arguments) {
   absl::InlinedVector<uint64_t, 128> whole((kernel.buffer_size() + 7) / 8);
