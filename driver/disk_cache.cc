@@ -374,12 +374,13 @@ uint64_t Cache::Prune(const std::string& folder, uint64_t limit) {
 }
 
 // Looking at all files costs more than writing one, so one writer in 64 does it, and only if no other process is at it.
-// The lock is no more than that: without it the same would be done twice.
+// The lock, of the folder itself, is no more than that: without it the same would be done twice, and a file system that
+// has none is swept all the same.
 void Cache::SweepNowAndThen(const std::string& folder) {
   static thread_local std::minstd_rand random{std::random_device()()};
   if (random() % 64 != 0) return;
-  const File lock(open(absl::StrCat(folder, "/sweep.lock").c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600));
-  if (!lock.ok() || flock(lock.get(), LOCK_EX | LOCK_NB) != 0) return;
+  const File lock(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!lock.ok() || (flock(lock.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)) return;
   uint64_t bytes = 0;
   for (const Found& file : Files(folder, /*unfinished=*/false)) bytes += file.bytes;
   const uint64_t allowed = limit();
