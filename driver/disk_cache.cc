@@ -221,9 +221,7 @@ class Cache {
 
  private:
   static std::string PathOf(const std::string& folder, std::string_view kind, std::string_view key) {
-    const XXH128_hash_t hash = Hash(key);
-    return absl::StrCat(folder, "/", absl::Hex(hash.high64, absl::kZeroPad16), absl::Hex(hash.low64, absl::kZeroPad16),
-                        "-", AsAbsl(kind), AsAbsl(kSuffix));
+    return absl::StrCat(folder, "/", internal::ContentHash(key), "-", AsAbsl(kind), AsAbsl(kSuffix));
   }
   std::optional<std::string> Find(std::string_view kind, std::string_view key);
 
@@ -399,6 +397,10 @@ void StoreOnDisk(std::string_view kind, std::string_view key, std::string_view p
   Cache::Get().Store(kind, key, payload);
 }
 void DropFromDisk(std::string_view kind, std::string_view key) { Cache::Get().Drop(kind, key); }
+std::string ContentHash(std::string_view content) {
+  const XXH128_hash_t hash = Hash(content);
+  return absl::StrCat(absl::Hex(hash.high64, absl::kZeroPad16), absl::Hex(hash.low64, absl::kZeroPad16));
+}
 
 }  // namespace internal
 

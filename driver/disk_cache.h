@@ -21,6 +21,9 @@ void StoreOnDisk(std::string_view kind, std::string_view key, std::string_view p
 // Removes an entry whose checksum is right and whose payload makes no sense all the same.
 void DropFromDisk(std::string_view kind, std::string_view key);
 
+// 128 bits of hash (XXH3) of a content, as 32 hexadecimal digits: what keys have of what is long.
+std::string ContentHash(std::string_view content);
+
 // Tells apart what different versions of the library's sources would compile (made by CMake; see fingerprint.cmake).
 extern const char* const kSourceFingerprint;
 

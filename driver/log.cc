@@ -6,10 +6,22 @@
 #include <string>
 
 namespace slipway {
+namespace {
+
+bool LogIs(std::string_view wanted) {
+  const char* const given = std::getenv("SLIPWAY_LOG");
+  return given != nullptr && given == wanted;
+}
+
+}  // namespace
 
 void LogWarning(std::string_view message) {
-  const char* wanted = std::getenv("SLIPWAY_LOG");
-  if (wanted != nullptr && std::string_view(wanted) == "quiet") return;
+  if (!LogIs("quiet")) LogLine(message);
+}
+
+bool LogsCompiles() { return LogIs("compiles"); }
+
+void LogLine(std::string_view message) {
   std::string line = "slipway: ";
   line.append(message);
   line.push_back('\n');

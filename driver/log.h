@@ -10,6 +10,11 @@ namespace slipway {
 // thing only once is the caller's business (a static std::once_flag).
 void LogWarning(std::string_view message);
 
+// Whether $SLIPWAY_LOG is "compiles": what is compiled is said, too.
+bool LogsCompiles();
+// The same as LogWarning, whatever $SLIPWAY_LOG says.
+void LogLine(std::string_view message);
+
 }  // namespace slipway
 
 #endif  // SLIPWAY_DRIVER_LOG_H_

@@ -3,6 +3,9 @@
 #ifndef SLIPWAY_JIT_COMPILE_CACHE_H_
 #define SLIPWAY_JIT_COMPILE_CACHE_H_
 
+#include <string>
+#include <vector>
+
 #include "absl/status/statusor.h"
 #include "jit/compile.h"
 #include "jit/ir.h"
@@ -13,10 +16,13 @@ namespace slipway {
 // As Compile, unless the same kernel (by its structural hash, with the values of captured numbers left out) was
 // compiled before for the same target with the same options: then what came of that, with this kernel's captured
 // numbers. Its inspection is that of the first. With line_info nothing is remembered. Threads that ask for one kernel
-// at once wait for one compile; failures are not kept. What copies of one result are loaded from is loaded once a
-// device, too.
+// at once wait for one compile; of failures see memory_cache.h. What copies of one result are loaded from is loaded
+// once a device, too.
 absl::StatusOr<CompiledKernel> CompileOnce(const ir::Kernel& kernel, const Target& target,
                                            const CompileOptions& options = {});
+
+// What finds a kernel in memory, and on disk.
+std::vector<std::string> CacheKeysOf(const ir::Kernel& kernel, const Target& target, const CompileOptions& options);
 
 }  // namespace slipway
 

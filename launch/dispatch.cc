@@ -47,15 +47,13 @@ uint64_t HashKey(absl::Span<const uint64_t> key) {
   return hash;
 }
 
-DispatchTable::DispatchTable() {
-  tables_.push_back(std::make_unique<Slots>(kFirstCapacity));
-  slots_.store(tables_.back().get(), std::memory_order_release);
-}
-
+DispatchTable::DispatchTable() = default;
 DispatchTable::~DispatchTable() = default;
 
 DispatchTable::Entry* DispatchTable::Find(absl::Span<const uint64_t> key, uint64_t hash) const {
-  const Slots& slots = *slots_.load(std::memory_order_acquire);
+  const Slots* const table = slots_.load(std::memory_order_acquire);
+  if (table == nullptr) return nullptr;
+  const Slots& slots = *table;
   for (size_t i = hash;; ++i) {
     Entry* const entry = slots.entries[i & slots.mask].load(std::memory_order_acquire);
     if (entry == nullptr) return nullptr;  // At most half of the slots are taken, so one is met.
@@ -74,10 +72,14 @@ DispatchTable::Entry* DispatchTable::FindOrInsert(std::unique_ptr<Entry>* fresh)
   if (Entry* entry = Find((*fresh)->key, (*fresh)->hash)) return entry;
   Entry* const entry = fresh->get();
   entries_.push_back(std::move(*fresh));
-  const size_t capacity = tables_.back()->mask + 1;
+  if (hit_counts_ == nullptr) {
+    hit_counts_ = std::make_unique<HitCount[]>(kThreadSlots);
+    hits_.store(hit_counts_.get(), std::memory_order_relaxed);  // Seen by whoever sees an entry.
+  }
+  const size_t capacity = tables_.empty() ? 0 : tables_.back()->mask + 1;
   if (2 * entries_.size() > capacity) {
     // The new table is filled before anybody can see it; the old one stays, for readers that are still in it.
-    auto larger = std::make_unique<Slots>(2 * capacity);
+    auto larger = std::make_unique<Slots>(capacity == 0 ? kFirstCapacity : 2 * capacity);
     for (const std::unique_ptr<Entry>& each : entries_) Put(*larger, each.get());
     tables_.push_back(std::move(larger));
     slots_.store(tables_.back().get(), std::memory_order_release);
@@ -127,10 +129,8 @@ absl::Status DispatchTable::Wait(Entry* entry) {
 void DispatchTable::Clear() {
   std::lock_guard<std::mutex> lock(mutex_);
   last_.store(nullptr, std::memory_order_release);
-  auto first = std::make_unique<Slots>(kFirstCapacity);
-  slots_.store(first.get(), std::memory_order_release);
+  slots_.store(nullptr, std::memory_order_release);
   tables_.clear();
-  tables_.push_back(std::move(first));
   entries_.clear();
 }
 
@@ -141,7 +141,12 @@ size_t DispatchTable::size() const {
 
 DispatchCounters DispatchTable::counters() const {
   DispatchCounters counters;
-  for (const HitCount& slot : hits_) counters.hits += slot.count.load(std::memory_order_relaxed);
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (unsigned i = 0; hit_counts_ != nullptr && i < kThreadSlots; ++i) {
+      counters.hits += hit_counts_[i].count.load(std::memory_order_relaxed);
+    }
+  }
   counters.misses = misses_.load(std::memory_order_relaxed);
   counters.compiles = compiles_.load(std::memory_order_relaxed);
   counters.failures = failures_.load(std::memory_order_relaxed);

@@ -4,10 +4,12 @@
 #include <string>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "driver/log.h"
 #include "driver/status_macros.h"
+#include "launch/run_all.h"
 #include "launch/type_words.h"
 
 namespace slipway {
@@ -45,6 +47,26 @@ uint64_t ChoiceOf(Facts word) {
   if (word & facts::kScalar) return word & (facts::kScalar | facts::kDTypeMask);
   return word & kChoice;
 }
+
+// The same of what a caller says that arguments will be.
+uint64_t ChoiceOf(const ParamSpec& spec) {
+  switch (spec.kind) {
+    case ParamKind::kScalar:
+      return ChoiceOf(facts::OfScalar(spec.dtype));
+    case ParamKind::kStruct:
+      return ChoiceOf(facts::OfStruct(spec.struct_size, spec.struct_align));
+    case ParamKind::kPointer:
+      return ChoiceOf(facts::OfPointer(spec.dtype, spec.read_only, /*address=*/0));
+    case ParamKind::kArray:
+      break;
+  }
+  const bool contiguous = spec.layout == Layout::kContiguous || spec.rank == 0;
+  return static_cast<Facts>(spec.dtype) | static_cast<Facts>(spec.rank) << facts::kRankShift |
+         (contiguous ? facts::kContiguous : 0);
+}
+
+using Key = absl::InlinedVector<uint64_t, 16>;
+Key KeyOf(const Device& device, bool index32) { return {uint64_t{device.id()} << 1 | (index32 ? 1 : 0)}; }
 
 bool AllIndex32(absl::Span<const Arg> args) {
   return std::all_of(args.begin(), args.end(),
@@ -156,7 +178,7 @@ absl::StatusOr<GenericKernel::Variant> GenericKernel::Make(const Device& device,
 absl::StatusOr<const GenericKernel::Variant*> GenericKernel::Find(const Device& device,
                                                                   absl::Span<const Arg> args) const {
   const bool index32 = AllIndex32(args);
-  absl::InlinedVector<uint64_t, 16> key = {uint64_t{device.id()} << 1 | (index32 ? 1 : 0)};
+  Key key = KeyOf(device, index32);
   for (const Arg& arg : args) key.push_back(ChoiceOf(arg.facts()));
   if (const Variant* variant = state_->cache.Find(key)) return variant;
 
@@ -170,7 +192,49 @@ absl::StatusOr<const GenericKernel::Variant*> GenericKernel::Find(const Device& 
     return absl::InvalidArgumentError(absl::StrCat(
         "kernel '", state_->name, "': ", ExplainMismatch(readable, static_cast<int>(i), device.id(), word)));
   }
+  return MakeOnce(device, key, signature);
+}
+
+absl::StatusOr<const GenericKernel::Variant*> GenericKernel::MakeOnce(const Device& device,
+                                                                      absl::Span<const uint64_t> key,
+                                                                      const Signature& signature) const {
   return state_->cache.GetOrMake(key, [&] { return Make(device, signature); });
+}
+
+absl::Status GenericKernel::Precompile(const Device& device, absl::Span<const Signature> signatures) const {
+  if (device.state() == nullptr) {
+    return absl::InvalidArgumentError(absl::StrCat("kernel '", state_->name, "': the device was moved from"));
+  }
+  return internal::RunAll(signatures.size(), [&](size_t i) -> absl::Status {
+    Signature signature = signatures[i];
+    const bool index32 = absl::c_all_of(signature, [](const ParamSpec& spec) {
+      return spec.kind != ParamKind::kArray || spec.index == IndexWidth::kIndex32;
+    });
+    Key key = KeyOf(device, index32);
+    for (ParamSpec& spec : signature) {
+      if (spec.kind == ParamKind::kArray && (spec.rank < 0 || spec.rank > kMaxRank)) {
+        return absl::InvalidArgumentError(absl::StrCat("kernel '", state_->name, "': signature #", i + 1,
+                                                       " has an array of rank ", spec.rank, "; 0 to ", kMaxRank,
+                                                       " are possible"));
+      }
+      key.push_back(ChoiceOf(spec));
+      // As SpecOf says it of an argument.
+      spec.name.clear();
+      if (spec.kind == ParamKind::kArray) {
+        if (spec.rank == 0) spec.layout = Layout::kContiguous;
+        spec.index = index32 ? IndexWidth::kIndex32 : IndexWidth::kIndex64;
+      }
+    }
+    return MakeOnce(device, key, signature).status();
+  });
+}
+
+void GenericKernel::Clear() const {
+  state_->last.store(nullptr, std::memory_order_release);
+  state_->cache.Clear();
+  const std::lock_guard lock(state_->mutex);
+  state_->variants.clear();
+  state_->devices.clear();
 }
 
 absl::Status GenericKernel::Launch(const Stream& stream, const LaunchConfig& config, absl::Span<const Arg> args) const {

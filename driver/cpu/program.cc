@@ -1,6 +1,7 @@
 #include "driver/cpu/program.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <new>
 #include <optional>
@@ -8,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "driver/compile_history.h"
 #include "driver/cpu/call_stack.h"
 #include "driver/cpu/compile.h"
 #include "driver/cpu/compiled_module.h"
@@ -36,23 +38,42 @@ absl::StatusOr<std::string> CompileAndEncode(std::string_view ptx, const Program
   return Encode(compiled);
 }
 
-constexpr char kKind[] = "host";  // In the disk cache.
+constexpr char kKind[] = "host";  // In the disk cache and in the history.
 
-std::string DiskKey(const std::string& key) {
-  return absl::StrCat("sources ", internal::kSourceFingerprint, ", ", key);
+// The first kernel that the text has, for people.
+std::string NameOf(std::string_view ptx) {
+  constexpr std::string_view kEntry = ".entry ";
+  const size_t entry = ptx.find(kEntry);
+  if (entry == ptx.npos) return "module";
+  const size_t begin = entry + kEntry.size();
+  return std::string(ptx.substr(begin, ptx.find_first_of("( \n\t", begin) - begin));
 }
 
 // From the disk, if it is there and is what Link takes.
 absl::StatusOr<std::string> LoadOrCompile(const std::string& key, std::string_view ptx, const ProgramOptions& options) {
-  if (!internal::HasDiskCache()) return CompileAndEncode(ptx, options);
-  const std::string disk_key = DiskKey(key);
+  const auto begin = std::chrono::steady_clock::now();
+  CompileRecord note = {.name = NameOf(ptx),
+                        .kind = kKind,
+                        .key = {{"host", key.substr(0, key.find('\n'))},
+                                {"sources", internal::kSourceFingerprint},
+                                {"PTX", internal::ContentHash(ptx)}}};
+  const auto noted = [&](absl::StatusOr<std::string> bytes) {
+    note.status = bytes.status();
+    note.microseconds = internal::MicrosecondsSince(begin);
+    internal::NoteCompile(std::move(note));
+    return bytes;
+  };
+  if (!internal::HasDiskCache()) return noted(CompileAndEncode(ptx, options));
+  const std::string disk_key = absl::StrCat(internal::KeyLine(note.name, note.key), "\n", key);
   if (std::optional<std::string> known = internal::LoadFromDisk(kKind, disk_key)) {
-    if (Decode(*known).ok()) return *std::move(known);
+    note.from_disk = true;
+    if (Decode(*known).ok()) return noted(*std::move(known));
+    note.from_disk = false;
     internal::DropFromDisk(kKind, disk_key);
   }
   absl::StatusOr<std::string> bytes = CompileAndEncode(ptx, options);
   if (bytes.ok()) internal::StoreOnDisk(kKind, disk_key, *bytes);
-  return bytes;
+  return noted(std::move(bytes));
 }
 
 // Gives the variables their initial values.

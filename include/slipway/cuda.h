@@ -13,7 +13,7 @@
 //
 // NVRTC is opened at run time: $SLIPWAY_NVRTC, the toolkit in $CUDA_HOME, $CUDA_PATH or /usr/local/cuda, the loader's
 // own search. PTX is what comes out, so kernels run on the CPU device as on a GPU. Sources that were compiled before,
-// with the same headers, are found on disk (disk_cache.h).
+// with the same headers, are found in memory (kernel_cache.h) or on disk (disk_cache.h).
 #ifndef SLIPWAY_CUDA_H_
 #define SLIPWAY_CUDA_H_
 
@@ -67,7 +67,8 @@ struct CudaCode {
   // Files that the source includes, by way of others too, as their text says it: those in branches of #if that are not
   // taken count, names that macros make do not.
   std::vector<std::string> included;
-  bool from_disk = false;
+  // Whether it was compiled before: by this process, or by another and found on disk.
+  bool from_memory = false, from_disk = false;
 };
 
 // Compiles for a target. Thread-safe. NOT_FOUND where NVRTC is not installed (says what to install and where it was

@@ -93,7 +93,7 @@ class DispatchTable {
 
   void CountHit() {
     // A load and a store, not an atomic add, on a line that few threads share: see DispatchCounters::hits.
-    std::atomic<uint64_t>& count = hits_[ThreadSlot()].count;
+    std::atomic<uint64_t>& count = hits_.load(std::memory_order_relaxed)[ThreadSlot()].count;
     count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
   void CountMiss() { misses_.fetch_add(1, std::memory_order_relaxed); }
@@ -112,9 +112,10 @@ class DispatchTable {
   static unsigned ThreadSlot();
   static void Put(Slots& slots, Entry* entry);
 
+  // A kernel that is never launched costs nothing here: the first entry brings a table and counters.
   std::atomic<Entry*> last_{nullptr};
   std::atomic<Slots*> slots_{nullptr};
-  HitCount hits_[kThreadSlots];
+  std::atomic<HitCount*> hits_{nullptr};
   std::atomic<uint64_t> misses_{0};
   std::atomic<uint64_t> compiles_{0};
   std::atomic<uint64_t> failures_{0};
@@ -123,6 +124,7 @@ class DispatchTable {
   std::condition_variable built_;
   std::vector<std::unique_ptr<Entry>> entries_;
   std::vector<std::unique_ptr<Slots>> tables_;  // The present one is the last; readers may still be in the others.
+  std::unique_ptr<HitCount[]> hit_counts_;
 };
 
 }  // namespace internal

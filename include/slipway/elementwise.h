@@ -127,6 +127,10 @@ class Elementwise {
   // Thread-safe; nothing is loaded or kept. INVALID_ARGUMENT for an argument that the text does not have, has twice or
   // lacks, and for whatever a call with such arguments would be refused for.
   absl::StatusOr<CompiledKernel> CompileFor(const Target& target, const Signature& arguments) const;
+  // Compiles and loads what calls with such arguments will need, each as CompileFor says and for arrays that are not
+  // aligned, too, on as many threads as there are cores. Calls then find the code, as long as this formula or a copy
+  // lives. All are tried; the error of the first that failed.
+  absl::Status Precompile(const Device& device, absl::Span<const Signature> arguments) const;
 
   std::vector<std::string> inputs() const;  // Names, in order.
   std::vector<std::string> outputs() const;

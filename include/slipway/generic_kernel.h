@@ -63,6 +63,15 @@ class GenericKernel {
     return For(device, absl::MakeConstSpan(args.begin(), args.size()));
   }
 
+  // Makes the specialisations for such arguments ahead of launches, on as many threads as there are cores, and those
+  // that are there stay. Of each parameter its kind, dtype, rank and layout count, and for a struct size and alignment;
+  // 32-bit indices are meant where all arrays of a signature say so. All are tried; the error of the first that failed,
+  // which launches for such arguments will repeat.
+  absl::Status Precompile(const Device& device, absl::Span<const Signature> signatures) const;
+  // Forgets all specialisations, failures too, so that they are made anew. Demands quiescence: no call of any copy may
+  // be running. Kernels that were given out (For, variants()) stay good.
+  void Clear() const;
+
   const std::string& name() const { return state_->name; }
   // Every kernel made so far, in no particular order.
   std::vector<Kernel> variants() const;
@@ -93,6 +102,8 @@ class GenericKernel {
   };
 
   absl::StatusOr<const Variant*> Find(const Device& device, absl::Span<const Arg> args) const;
+  absl::StatusOr<const Variant*> MakeOnce(const Device& device, absl::Span<const uint64_t> key,
+                                          const Signature& signature) const;
   absl::StatusOr<Variant> Make(const Device& device, const Signature& signature) const;
   template <class... Args>
   [[gnu::noinline, gnu::cold]] absl::Status LaunchAsList(const Stream& stream, const LaunchConfig& config,

@@ -1,5 +1,6 @@
-// What the process remembers of kernels that it compiled: kernels whose IR, target and options are the same are
-// compiled once, however often they are made anew. That of embedded kernels whose captured numbers differ is the same.
+// What the process remembers of what it compiled: kernels whose IR, target and options are the same are compiled once,
+// however often they are made anew, and so are CUDA sources with the same headers. The IR of embedded kernels whose
+// captured numbers differ is the same. What cannot be compiled (INVALID_ARGUMENT, UNIMPLEMENTED) is remembered, too.
 #ifndef SLIPWAY_KERNEL_CACHE_H_
 #define SLIPWAY_KERNEL_CACHE_H_
 

@@ -34,6 +34,7 @@
 #include "slipway/typed_kernel.h"
 #include "slipway/vec.h"
 // jit
+#include "slipway/compile_history.h"
 #include "slipway/compile_options.h"
 #include "slipway/cuda.h"
 #include "slipway/disk_cache.h"

@@ -4,16 +4,19 @@
 #include <system_error>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "driver/bytes.h"
+#include "driver/compile_history.h"
 #include "driver/disk_cache.h"
 #include "driver/status_macros.h"
 #include "jit/cuda/device_header.h"
 #include "jit/cuda/diagnostics.h"
 #include "jit/cuda/includes.h"
 #include "jit/cuda/nvrtc.h"
+#include "jit/memory_cache.h"
 #include "launch/shared_modules.h"
 #include "launch/toolkit.h"
 #include "slipway/cuda.h"
@@ -144,13 +147,13 @@ std::string KnownArchitectures(const Nvrtc& nvrtc) {
   return absl::StrCat("; it knows sm_", absl::StrJoin(archs, ", sm_"));
 }
 
-absl::StatusOr<CudaCode> Compile(const Job& job) {
+absl::StatusOr<CudaCode> CompileWith(const Job& job, const std::vector<std::string>& all_options) {
   const Nvrtc& nvrtc = *job.nvrtc;
   Program program(nvrtc);
   std::vector<const char*> headers, names, options;
   for (const CudaHeader& header : job.headers)
     headers.push_back(header.source.c_str()), names.push_back(header.name.c_str());
-  for (const std::string& option : job.options) options.push_back(option.c_str());
+  for (const std::string& option : all_options) options.push_back(option.c_str());
   nvrtcResult result = nvrtc.CreateProgram(&program.handle, job.source.c_str(), job.file_name.c_str(),
                                            static_cast<int>(headers.size()), headers.data(), names.data());
   if (result != kNvrtcSuccess) return program.Error("nvrtcCreateProgram", result);
@@ -187,20 +190,58 @@ absl::StatusOr<CudaCode> Compile(const Job& job) {
   return code;
 }
 
-// The disk cache. Everything that shapes the code, the content of the files included.
-constexpr char kKind[] = "cuda";
+// NVRTC is quicker where it need not know of textures, surfaces and the runtime's functions on the device, and makes
+// the same of what uses none. So it is asked for that first, from CUDA 12.4 on, which has the option; what it does not
+// take then is compiled whole, and that is whose errors are shown. A source that asks which of the two it is gets all.
+constexpr char kMinimal[] = "--minimal", kMinimalMacro[] = "__CUDACC_RTC_MINIMAL__";
 
-std::string DiskKey(const Job& job, const std::vector<IncludedFile>& included) {
-  std::string key =
-      absl::StrCat(job.file_name, " for ", job.options[0], "; NVRTC ", job.nvrtc->major, ".", job.nvrtc->minor, " ",
-                   job.nvrtc->file, "; sources ", internal::kSourceFingerprint, "\n");
-  const auto add = [&](const std::string& text) { absl::StrAppend(&key, text.size(), ":", text); };
+bool TriesMinimal(const Job& job, const std::vector<IncludedFile>& included) {
+  if (job.nvrtc->major * 100 + job.nvrtc->minor < 1204 || job.includes_more) return false;
+  const auto asks = [](const std::string& text) { return absl::StrContains(text, kMinimalMacro); };
+  return !asks(job.source) &&
+         absl::c_none_of(job.headers, [&](const CudaHeader& header) { return asks(header.source); }) &&
+         absl::c_none_of(included, [&](const IncludedFile& file) { return asks(file.content); });
+}
+
+absl::StatusOr<CudaCode> Compile(const Job& job, const std::vector<IncludedFile>& included) {
+  if (TriesMinimal(job, included)) {
+    std::vector<std::string> options = job.options;
+    options.push_back(kMinimal);
+    absl::StatusOr<CudaCode> code = CompileWith(job, options);
+    if (code.ok()) return code;
+  }
+  return CompileWith(job, job.options);
+}
+
+constexpr char kKind[] = "cuda";  // In the disk cache and in the history.
+
+// Everything that shapes the code, each file's content included.
+std::vector<CompileKeyPart> KeyOf(const Job& job, const std::vector<IncludedFile>& included) {
+  std::vector<CompileKeyPart> key = {
+      {"options", absl::StrJoin(job.options, " ")},
+      {"NVRTC", absl::StrCat(job.nvrtc->major, ".", job.nvrtc->minor, " ", job.nvrtc->file)},
+      {"sources", internal::kSourceFingerprint},
+      {"names", absl::StrJoin(job.name_expressions, ", ")},
+      {"source", internal::ContentHash(job.source)}};
+  const auto add = [&](const std::string& name, const std::string& content) {
+    key.push_back({absl::StrCat("header ", name), internal::ContentHash(content)});
+  };
+  for (const CudaHeader& header : job.headers) add(header.name, header.source);
+  for (const IncludedFile& file : included) add(file.path, file.content);
+  return key;
+}
+
+// The same as text, exactly. Its first line is for people, and leaves headers out.
+std::string TextOf(const Job& job, std::vector<CompileKeyPart> key) {
+  std::string text;
+  const auto add = [&](const std::string& part) { absl::StrAppend(&text, part.size(), ":", part); };
   for (const std::string& option : job.options) add(option);
   for (const std::string& expression : job.name_expressions) add("name " + expression);
   add(job.source);
-  for (const CudaHeader& header : job.headers) add(header.name), add(header.source);
-  for (const IncludedFile& file : included) add(file.path), add(file.content);
-  return key;
+  for (const CompileKeyPart& part : key) add(part.name), add(part.value);
+  key.erase(absl::c_find_if(key, [](const CompileKeyPart& part) { return absl::StartsWith(part.name, "header "); }),
+            key.end());
+  return absl::StrCat(internal::KeyLine(job.file_name, key), "\n", text);
 }
 
 template <class Archive, class Code>
@@ -234,29 +275,56 @@ absl::StatusOr<CudaCode> CompileCudaSource(std::string_view source, const Target
   const std::string beside = std::filesystem::path(job.file_name).parent_path().string();
   const std::vector<IncludedFile> included =
       FindIncludes(source, beside.empty() ? "." : beside, job.headers, job.folders, &complete);
-  const auto finish = [&](CudaCode code) {
-    for (const IncludedFile& file : included) code.included.push_back(file.path);
+  const auto begin = std::chrono::steady_clock::now();
+  CompileRecord note = {.name = job.file_name, .kind = kKind, .key = KeyOf(job, included)};
+  uint64_t record = 0;
+  const auto noted = [&](absl::StatusOr<CudaCode> code) {
+    note.status = code.status();
+    note.microseconds = internal::MicrosecondsSince(begin);
+    record = internal::NoteCompile(std::move(note));
+    if (code.ok()) {
+      for (const IncludedFile& file : included) code->included.push_back(file.path);
+    }
     return code;
   };
   // What includes more than is looked at is compiled anew.
-  if (!complete || job.includes_more || !internal::HasDiskCache()) {
-    SLIPWAY_ASSIGN_OR_RETURN(CudaCode code, Compile(job));
-    return finish(std::move(code));
+  if (!complete || job.includes_more) {
+    internal::CountCompile();
+    return noted(Compile(job, included));
   }
-  const std::string key = DiskKey(job, included);
-  if (const std::optional<std::string> bytes = internal::LoadFromDisk(kKind, key)) {
-    CudaCode code;
-    internal::ByteReader reader(*bytes);
-    Visit(reader, code);
-    code.from_disk = true;
-    if (reader.Done()) return finish(std::move(code));
-    internal::DropFromDisk(kKind, key);
-  }
-  SLIPWAY_ASSIGN_OR_RETURN(CudaCode code, Compile(job));
-  internal::ByteWriter writer;
-  Visit(writer, code);
-  internal::StoreOnDisk(kKind, key, writer.Take());
-  return finish(std::move(code));
+  const std::string key = TextOf(job, note.key);
+  const auto load_or_compile = [&]() -> absl::StatusOr<CudaCode> {
+    if (!internal::HasDiskCache()) return noted(Compile(job, included));
+    if (const std::optional<std::string> bytes = internal::LoadFromDisk(kKind, key)) {
+      CudaCode code;
+      internal::ByteReader reader(*bytes);
+      Visit(reader, code);
+      code.from_disk = note.from_disk = true;
+      if (reader.Done()) return noted(std::move(code));
+      note.from_disk = false;
+      internal::DropFromDisk(kKind, key);
+    }
+    absl::StatusOr<CudaCode> code = Compile(job, included);
+    if (code.ok()) {
+      internal::ByteWriter writer;
+      Visit(writer, *code);
+      internal::StoreOnDisk(kKind, key, writer.Take());
+    }
+    return noted(std::move(code));
+  };
+  bool from_memory = true;
+  SLIPWAY_ASSIGN_OR_RETURN(
+      const std::shared_ptr<const CudaCode> found,
+      internal::RememberedOrMadeAs<CudaCode>(key, [&]() -> absl::StatusOr<internal::Remembered> {
+        from_memory = false;
+        SLIPWAY_ASSIGN_OR_RETURN(CudaCode code, load_or_compile());
+        const size_t bytes = code.ptx.size() + code.cubin.size() + code.warnings.size();
+        return internal::Remembered{std::make_shared<const CudaCode>(std::move(code)), bytes, record};
+      }));
+  CudaCode code = *found;
+  code.from_memory = from_memory;
+  code.from_disk &= !from_memory;
+  return code;
 }
 
 absl::StatusOr<std::string> NvrtcVersion() {

@@ -12,6 +12,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "driver/compile_history.h"
 #include "driver/status_macros.h"
 #include "jit/compile_cache.h"
 #include "jit/ops/broadcast.h"
@@ -21,6 +22,7 @@
 #include "jit/text/cat.h"
 #include "jit/text/emit.h"
 #include "jit/text/parser.h"
+#include "launch/run_all.h"
 #include "slipway/dispatch.h"
 #include "slipway/null_driver.h"
 
@@ -42,10 +44,6 @@ using elementwise::Shapes;
 using elementwise::Specialization;
 using text::Cat;
 using text::ShapeRule;
-
-double MicrosecondsSince(std::chrono::steady_clock::time_point begin) {
-  return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count();
-}
 
 absl::Status CheckName(std::string_view name) {
   bool good = !name.empty() && name.size() <= text::kMaxNameBytes && !absl::ascii_isdigit(name[0]);
@@ -132,6 +130,7 @@ struct Elementwise::State {
   std::mutex mutex;  // Guards what follows.
   std::vector<Device> devices;
   std::vector<ElementwiseVariant> variants;
+  std::vector<Kernel> precompiled;  // So that their modules stay loaded.
 
   absl::StatusOr<const text::Typing*> TypingOf(const Arguments& arguments);
   absl::StatusOr<std::vector<AnyArray>> Allocate(const Stream& stream, Arguments arguments);
@@ -159,6 +158,8 @@ struct Elementwise::State {
                                        std::unique_ptr<const Plan>& here);
   absl::StatusOr<Kernel> CompileFor(const Device& device, const text::Typing& typing,
                                     const Specialization& specialization);
+  // What a call with arguments like these would be compiled to; see Elementwise::CompileFor.
+  absl::StatusOr<CompiledKernel> CompileLike(const Target& target, const Signature& arguments, bool wide);
 };
 
 absl::StatusOr<const text::Typing*> Elementwise::State::TypingOf(const Arguments& arguments) {
@@ -176,7 +177,7 @@ absl::StatusOr<Kernel> Elementwise::State::CompileFor(const Device& device, cons
   }
   const auto begin = std::chrono::steady_clock::now();
   SLIPWAY_ASSIGN_OR_RETURN(const ir::Kernel kernel, elementwise::BuildKernel(program, typing, specialization, name));
-  const double build_microseconds = MicrosecondsSince(begin);
+  const double build_microseconds = internal::MicrosecondsSince(begin);
   SLIPWAY_ASSIGN_OR_RETURN(const Target target, TargetFor(device));
   SLIPWAY_ASSIGN_OR_RETURN(CompiledKernel compiled, CompileOnce(kernel, target, options));
   auto inspection = std::make_shared<Inspection>(*compiled.inspection);
@@ -391,7 +392,7 @@ absl::StatusOr<Elementwise> Elementwise::Parse(std::string_view text, const Elem
   state->program = std::move(program);
   state->name = options.name;
   state->options = options.compile;
-  state->parse_microseconds = MicrosecondsSince(begin);
+  state->parse_microseconds = internal::MicrosecondsSince(begin);
   return Elementwise(std::move(state));
 }
 
@@ -490,22 +491,28 @@ Shape ShapeLike(const ParamSpec& spec, int rank) {
   return shape;
 }
 
-// An array that is aligned and, where it is strided, leaves no dimensions to merge. Nothing lies at its address.
-absl::StatusOr<AnyArrayView> ArrayLike(const Device& device, DType dtype, Layout layout, const Shape& shape,
+// An array that is aligned for wide accesses, or for its elements alone, and, where it is strided, leaves no dimensions
+// to merge. Nothing lies at its address.
+absl::StatusOr<AnyArrayView> ArrayLike(const Device& device, DType dtype, Layout layout, const Shape& shape, bool wide,
                                        bool read_only) {
   int64_t strides[kMaxRank], stride = layout == Layout::kStrided ? 2 : 1;
   for (int d = shape.rank - 1; d >= 0; --d) {
     strides[d] = stride;
     stride *= shape.extents[d] + (layout == Layout::kStrided ? 1 : 0);
   }
-  return AnyArrayView::Make(device, dtype, reinterpret_cast<void*>(0x10000), shape.span(),
+  const uintptr_t address = 0x10000 + (wide ? 0 : AlignOf(dtype));
+  return AnyArrayView::Make(device, dtype, reinterpret_cast<void*>(address), shape.span(),
                             absl::MakeConstSpan(strides, static_cast<size_t>(shape.rank)), read_only);
 }
 
 }  // namespace
 
 absl::StatusOr<CompiledKernel> Elementwise::CompileFor(const Target& target, const Signature& arguments) const {
-  const text::Program& program = state_->program;
+  return state_->CompileLike(target, arguments, /*wide=*/true);
+}
+
+absl::StatusOr<CompiledKernel> Elementwise::State::CompileLike(const Target& target, const Signature& arguments,
+                                                               bool wide) {
   SLIPWAY_ASSIGN_OR_RETURN(const Device device, Device::Open(NullDriver()));
   const auto find = [](const std::vector<text::Parameter>& parameters, const std::string& name) {
     return std::find_if(parameters.begin(), parameters.end(), [&](const auto& each) { return each.name == name; });
@@ -525,15 +532,17 @@ absl::StatusOr<CompiledKernel> Elementwise::CompileFor(const Target& target, con
       if (argument.kind != ParamKind::kArray) return BadArgument(argument.name, "is an output, which is an array");
       given[static_cast<size_t>(output - program.outputs.begin())] = &argument;
     } else if (input == program.inputs.end()) {
-      std::vector<std::string> names = this->inputs();
-      for (const std::string& name : outputs()) names.push_back(name);
+      std::vector<std::string> names;
+      for (const auto* each : {&program.inputs, &program.outputs}) {
+        for (const text::Parameter& parameter : *each) names.push_back(parameter.name);
+      }
       return BadArgument(argument.name, absl::StrCat("is not in the text, which has ", absl::StrJoin(names, ", ")));
     } else if (argument.kind == ParamKind::kScalar) {
       inputs.push_back({argument.name, ZeroOf(argument.dtype)});
     } else {
       const int rank = input->shape == ShapeRule::kGathered ? input->rank : argument.rank;
       SLIPWAY_ASSIGN_OR_RETURN(AnyArrayView view, ArrayLike(device, argument.dtype, argument.layout,
-                                                            ShapeLike(argument, rank), /*read_only=*/true));
+                                                            ShapeLike(argument, rank), wide, /*read_only=*/true));
       inputs.push_back({argument.name, Arg(views.emplace_back(view))});
     }
   }
@@ -558,15 +567,27 @@ absl::StatusOr<CompiledKernel> Elementwise::CompileFor(const Target& target, con
     }
     if (given[i] != nullptr) layout = given[i]->layout;
     const bool by_index = output.shape == ShapeRule::kGathered;
-    SLIPWAY_ASSIGN_OR_RETURN(
-        AnyArrayView view, ArrayLike(device, typing.outputs[i], layout,
-                                     by_index ? ShapeLike(*given[i], output.rank) : shapes.loop, /*read_only=*/false));
+    SLIPWAY_ASSIGN_OR_RETURN(AnyArrayView view, ArrayLike(device, typing.outputs[i], layout,
+                                                          by_index ? ShapeLike(*given[i], output.rank) : shapes.loop,
+                                                          wide, /*read_only=*/false));
     bound.outputs.push_back(&outputs.emplace_back(views.emplace_back(view)));
   }
-  SLIPWAY_ASSIGN_OR_RETURN(const State::Specialized specialized, state_->Specialize(device, bound, shapes));
-  SLIPWAY_ASSIGN_OR_RETURN(const ir::Kernel kernel,
-                           elementwise::BuildKernel(program, typing, specialized.form, state_->name));
-  return CompileOnce(kernel, target, state_->options);
+  SLIPWAY_ASSIGN_OR_RETURN(const State::Specialized specialized, Specialize(device, bound, shapes));
+  SLIPWAY_ASSIGN_OR_RETURN(const ir::Kernel kernel, elementwise::BuildKernel(program, typing, specialized.form, name));
+  return CompileOnce(kernel, target, options);
+}
+
+absl::Status Elementwise::Precompile(const Device& device, absl::Span<const Signature> arguments) const {
+  SLIPWAY_ASSIGN_OR_RETURN(const Target target, TargetFor(device));
+  return internal::RunAll(arguments.size(), [&](size_t i) -> absl::Status {
+    for (const bool wide : {true, false}) {
+      SLIPWAY_ASSIGN_OR_RETURN(CompiledKernel compiled, state_->CompileLike(target, arguments[i], wide));
+      SLIPWAY_ASSIGN_OR_RETURN(Kernel loaded, Kernel::Load(device, std::move(compiled)));
+      const std::lock_guard lock(state_->mutex);
+      state_->precompiled.push_back(std::move(loaded));
+    }
+    return absl::OkStatus();
+  });
 }
 
 }  // namespace slipway

@@ -233,7 +233,7 @@ TEST_F(CliTest, TheCache) {
   Ok({"compile", "y = x + 2", "--types", "x:f32[]", "--name", "more"});
   const std::string list = Ok({"cache", "list"});
   EXPECT_THAT(
-      list, AllOf(HasSubstr("5 entries, "), HasSubstr(" ptx   elementwise for sm_90:"), HasSubstr(" host  sources ")));
+      list, AllOf(HasSubstr("5 entries, "), HasSubstr(" ptx   elementwise for target sm_90:"), HasSubstr(" host  elementwise for host ")));
   const auto json = nlohmann::json::parse(Ok({"cache", "list", "--json"}));
   EXPECT_EQ(json.size(), 5u);
   EXPECT_EQ(json[0]["wrong"], "");

@@ -15,9 +15,11 @@
 #include "absl/strings/str_cat.h"
 #include "launch/toolkit.h"
 #include "slipway/array.h"
+#include "slipway/compile_history.h"
 #include "slipway/cuda.h"
 #include "slipway/device.h"
 #include "slipway/disk_cache.h"
+#include "slipway/kernel_cache.h"
 #include "slipway/stream.h"
 
 namespace slipway {
@@ -244,6 +246,7 @@ TEST_F(CudaTest, TheDiskCache) {
       "#include <value.h>\ntemplate <int N> __global__ void f(int* y) { *y = VALUE + N + 1000; }\n";
   const CudaOptions options = {.name_expressions = {"f<5>"}, .include_paths = {headers}};
   const auto compile = [&](const std::string& text, const CudaOptions& how, int sm = 75) {
+    ClearKernelCache();  // Which would have it before the disk is asked.
     return CompileCudaSource(text, {.sm = sm, .ptx_isa = 63}, how).value();
   };
   const CudaCode first = compile(source, options);
@@ -299,6 +302,54 @@ TEST_F(CudaTest, TheDiskCache) {
   const CudaCode shadowed = compile(source, other);
   EXPECT_FALSE(shadowed.from_disk);
   EXPECT_THAT(shadowed.ptx, HasSubstr("1008"));
+}
+
+// What is in memory is found by the same, and what failed stays failed.
+TEST_F(CudaTest, TheMemoryCache) {
+  ClearKernelCache();
+  ClearCompileHistory();
+  const std::string header = (folder_ / "value.h").string();
+  internal::WriteWholeFile(header, "#define VALUE 1\n");
+  const std::string source = "#include \"value.h\"\nextern \"C\" __global__ void f(int* y) { *y = VALUE + 1000; }\n";
+  const CudaOptions options = {.file_name = "remembered.cu", .include_paths = {(folder_ / "").string()}};
+  const auto compile = [&](const std::string& text) { return CompileCudaSource(text, kTarget, options); };
+  EXPECT_FALSE(compile(source)->from_memory);
+  EXPECT_TRUE(compile(source)->from_memory);
+  EXPECT_THAT(compile(source)->included, ElementsAre(header));
+  internal::WriteWholeFile(header, "#define VALUE 2\n");
+  const CudaCode changed = compile(source).value();
+  EXPECT_FALSE(changed.from_memory);
+  EXPECT_THAT(changed.ptx, HasSubstr("1002"));
+  internal::WriteWholeFile(header, "#define VALUE 1\n");
+  EXPECT_TRUE(compile(source)->from_memory);
+  const std::vector<CompileRecord> history = CompileHistory("remembered.cu");
+  ASSERT_EQ(history.size(), 2u);
+  EXPECT_EQ(history[0].found_again, 3u);
+  EXPECT_THAT(history[1].why, testing::StartsWith("header " + header + " was "));
+
+  const uint64_t before = GetKernelCacheCounters().compiles;
+  const absl::Status first = compile("extern \"C\" __global__ void f() { g(); }").status();
+  EXPECT_EQ(first.code(), absl::StatusCode::kInvalidArgument);
+  const absl::Status second = compile("extern \"C\" __global__ void f() { g(); }").status();
+  EXPECT_EQ(second, first);
+  EXPECT_EQ(CudaLog(second), CudaLog(first));
+  EXPECT_EQ(GetKernelCacheCounters().compiles, before + 1);
+  EXPECT_EQ(CompileHistory("remembered.cu").back().status, first);
+}
+
+// NVRTC is first asked for less than all (--minimal, CUDA 12.4 and newer), which must show nowhere.
+TEST_F(CudaTest, WhatMinimalLeavesOutIsThere) {
+  EXPECT_TRUE(
+      Compile("extern \"C\" __global__ void f(cudaTextureObject_t t, float* y) { *y = tex1Dfetch<float>(t, 1); }")
+          .ok());
+  EXPECT_TRUE(Compile("extern \"C\" __global__ void f(cudaSurfaceObject_t s) { surf1Dwrite(1, s, 4); }").ok());
+  const std::string asks =
+      "#ifdef __CUDACC_RTC_MINIMAL__\n#error minimal\n#endif\nextern \"C\" __global__ void f() {}\n";
+  EXPECT_TRUE(Compile(asks).ok());
+  EXPECT_TRUE(Compile("#include <asks.h>\n", {.headers = {{"asks.h", asks}}}).ok());
+  // It is an option as any other where it is asked for.
+  EXPECT_THAT(Compile("#include <asks.h>\n", {.headers = {{"asks.h", asks}}, .options = {"--minimal"}}).message(),
+              HasSubstr("minimal"));
 }
 
 // A file that NVRTC finds beside the program and the cache does not know of would be a stale hit.

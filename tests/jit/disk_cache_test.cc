@@ -15,16 +15,22 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <numeric>
 #include <random>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "driver/disk_cache.h"
+#include "jit/builder.h"
+#include "jit/compile_cache.h"
 #include "slipway/array.h"
+#include "slipway/compile_history.h"
 #include "slipway/device.h"
 #include "slipway/disk_cache.h"
 #include "slipway/elementwise.h"
@@ -39,7 +45,10 @@ namespace slipway {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::AllOf;
 using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
 
 // Kernel number k over x = 1, 2, 3; its value is checked.
 bool RunKernel(const Device& device, const Stream& stream, int k) {
@@ -154,33 +163,56 @@ TEST_F(JitDiskCacheTest, TheNextProcessCompilesNothing) {
   ExpectWhole(6);
 }
 
-TEST_F(JitDiskCacheTest, ProcessesThatStartAtOnce) {
-  constexpr int kProcesses = 12, kKernels = 4;
-  std::vector<pid_t> children;
-  for (int i = 0; i < kProcesses; ++i) children.push_back(Start(kKernels, absl::StrCat(root_, "/output", i)));
-  for (int i = 0; i < kProcesses; ++i)
-    EXPECT_EQ(Wait(children[static_cast<size_t>(i)]), 0) << Read(absl::StrCat(root_, "/output", i));
-  ExpectWhole(kKernels);
+// "64x20" in the environment is 64 processes and 20 kernels.
+std::pair<int, int> Crowd() {
+  const char* const given = std::getenv("SLIPWAY_TEST_CROWD");
+  const std::vector<std::string> parts = absl::StrSplit(given == nullptr ? "12x4" : given, 'x');
+  std::pair<int, int> crowd;
+  EXPECT_TRUE(parts.size() == 2 && absl::SimpleAtoi(parts[0], &crowd.first) &&
+              absl::SimpleAtoi(parts[1], &crowd.second));
+  return crowd;
 }
 
-TEST_F(JitDiskCacheTest, SomeOfThemKilled) {
-  constexpr int kProcesses = 12, kKernels = 4;
+TEST_F(JitDiskCacheTest, ProcessesThatStartAtOnce) {
+  const auto [processes, kernels] = Crowd();
   std::vector<pid_t> children;
-  for (int i = 0; i < kProcesses; ++i) children.push_back(Start(kKernels, absl::StrCat(root_, "/output", i)));
+  for (int i = 0; i < processes; ++i) children.push_back(Start(kernels, absl::StrCat(root_, "/output", i)));
+  for (size_t i = 0; i < children.size(); ++i)
+    EXPECT_EQ(Wait(children[i]), 0) << Read(absl::StrCat(root_, "/output", i));
+  ExpectWhole(kernels);
+}
+
+// Every 50 ms a random one of those that are left, until no other is.
+TEST_F(JitDiskCacheTest, SomeOfThemKilled) {
+  const auto [processes, kernels] = Crowd();
+  std::vector<pid_t> children;
+  for (int i = 0; i < processes; ++i) children.push_back(Start(kernels, absl::StrCat(root_, "/output", i)));
   std::minstd_rand random(1);
-  std::set<size_t> killed;
-  for (int i = 0; i < 4; ++i) {
+  int killed = 0;
+  std::vector<size_t> left(children.size());
+  std::iota(left.begin(), left.end(), size_t{0});
+  while (left.size() > 1) {
     usleep(50000);
-    const size_t victim = random() % children.size();
-    if (killed.insert(victim).second) kill(children[victim], SIGKILL);
+    std::vector<size_t> running;
+    const size_t victim = left[random() % left.size()];
+    kill(children[victim], SIGKILL);
+    for (const size_t i : left) {
+      int status = 0;
+      const pid_t ended = waitpid(children[i], &status, i == victim ? 0 : WNOHANG);
+      if (ended == 0) {
+        running.push_back(i);
+      } else if (WIFSIGNALED(status) && i == victim) {
+        ++killed;
+      } else {
+        EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << Read(absl::StrCat(root_, "/output", i));
+      }
+    }
+    left = running;
   }
-  for (size_t i = 0; i < children.size(); ++i) {
-    const int status = Wait(children[i]);
-    if (killed.count(i) != 0) continue;
-    EXPECT_EQ(status, 0) << Read(absl::StrCat(root_, "/output", i));
-  }
-  EXPECT_EQ(Run(kKernels).substr(0, 9), "compiled ");
-  ExpectWhole(kKernels);
+  for (const size_t i : left) EXPECT_EQ(Wait(children[i]), 0) << Read(absl::StrCat(root_, "/output", i));
+  EXPECT_GT(killed, 0);
+  EXPECT_EQ(Run(kernels).substr(0, 9), "compiled ");
+  ExpectWhole(kernels);
 }
 
 // FC-23: damage is noticed, whatever it is, and mended.
@@ -269,6 +301,170 @@ TEST_F(JitDiskCacheTest, TargetsAndOptionsAreApart) {
     }
     EXPECT_EQ(ListDiskCache().value().size(), all.size() * targets.size());
   }
+}
+
+// FC-21, FC-24: whatever shapes the code changes the key, in memory and on disk; what does not, does not.
+TEST_F(JitDiskCacheTest, TenThousandChangedKeys) {
+  const auto kernel = [](const std::string& name, float constant, DType dtype, Layout layout, bool twice) {
+    ir::Builder b(name);
+    const ir::ParamId y =
+        b.AddArray({.name = "y", .kind = ParamKind::kArray, .dtype = dtype, .rank = 1, .layout = layout});
+    const ir::ValueId zero = b.Literal(int64_t{0});
+    const ir::ValueId value = b.Cast(dtype, b.Literal(double{constant}));
+    b.Store(y, {zero}, twice ? b.Apply(ir::Op::kAdd, {b.Load(y, {zero}), value}) : value);
+    return std::move(b).Finish().value();
+  };
+  std::set<std::string> memory, disk;
+  size_t keys = 0;
+  const auto add = [&](const ir::Kernel& k, const Target& target, const CompileOptions& options) {
+    const std::vector<std::string> both = CacheKeysOf(k, target, options);
+    EXPECT_EQ(CacheKeysOf(k, target, options), both);
+    memory.insert(both[0]);
+    disk.insert(both[1]);
+    ++keys;
+  };
+  const Target target = {.sm = 90, .ptx_isa = 78};
+  const auto plain = [&](const std::string& name = "k", float constant = 1.5f) {
+    return kernel(name, constant, DType::kFloat32, Layout::kStrided, false);
+  };
+  // Constants.
+  for (int i = 0; i < 4000; ++i) add(plain("k", 1.0f + static_cast<float>(i) / 4096), target, {});
+  // Names, types, layouts, operations.
+  for (int i = 0; i < 400; ++i) add(plain(absl::StrCat("k", i)), target, {});
+  for (const DType dtype : {DType::kFloat64, DType::kFloat16, DType::kBFloat16, DType::kInt32, DType::kUInt8}) {
+    for (const Layout layout : {Layout::kStrided, Layout::kContiguous}) {
+      for (const bool twice : {false, true}) add(kernel("k", 1, dtype, layout, twice), target, {});
+    }
+  }
+  // Targets.
+  const ir::Kernel same = plain("targets");
+  for (int sm = 70; sm <= 121; ++sm) {
+    for (int isa = 63; isa < 93; ++isa) {
+      add(same, {.sm = sm, .ptx_isa = isa}, {});
+    }
+  }
+  // Options, all with all.
+  const ir::Kernel options_kernel = plain("options");
+  for (int bits = 0; bits < 1 << 12; ++bits) {
+    CompileOptions options;
+    options.fast_math = {.division = (bits & 1) != 0,
+                         .sqrt = (bits & 2) != 0,
+                         .functions = (bits & 4) != 0,
+                         .flush_subnormals = (bits & 8) != 0,
+                         .reassociate = (bits & 16) != 0,
+                         .no_nans = (bits & 32) != 0,
+                         .no_infinities = (bits & 64) != 0};
+    options.contract = (bits & 128) != 0;
+    options.keep_llvm = (bits & 256) != 0;
+    options.opt_level = bits >> 9 & 3;
+    options.max_registers = (bits & 2048) != 0 ? 64 : 0;
+    add(options_kernel, target, options);
+  }
+  EXPECT_GT(keys, 10000u);
+  EXPECT_EQ(memory.size(), keys);
+  EXPECT_EQ(disk.size(), keys);
+  // Where a function comes from the math library, that is part of it; versions are of all.
+  ir::Builder b("math");
+  const ir::ParamId y = b.AddArray({.name = "y", .kind = ParamKind::kArray, .dtype = DType::kFloat32, .rank = 1});
+  const ir::ValueId zero = b.Literal(int64_t{0});
+  b.Store(y, {zero}, b.Apply(ir::Op::kSin, {b.Load(y, {zero})}));
+  const ir::Kernel math = std::move(b).Finish().value();
+  EXPECT_THAT(CacheKeysOf(math, target, {})[1],
+              AllOf(HasSubstr("; math "), HasSubstr("; LLVM "), HasSubstr("; sources ")));
+  EXPECT_THAT(CacheKeysOf(same, target, {})[1], Not(HasSubstr("; math ")));
+}
+
+// What cannot be compiled is not tried again until the cache is cleared.
+TEST_F(JitDiskCacheTest, FailuresAreRemembered) {
+  ClearKernelCache();
+  ClearCompileHistory();
+  std::atomic<int> compiles{0};
+  const HookRegistration hook = AddHook(HookPoint::kBeforeCompile, [&](const HookEvent&) { ++compiles; }).value();
+  const auto compile = [] {
+    return MakeKernel("impossible", [](ArrayVar<float, 1> y) { y[0] = 1.0f; })
+        .CompiledFor(Target{.sm = 7, .ptx_isa = 63})
+        .status();
+  };
+  const absl::Status first = compile();
+  EXPECT_EQ(first.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(compile(), first);
+  EXPECT_EQ(compiles, 1);
+  ASSERT_EQ(CompileHistory("impossible").size(), 1u);
+  EXPECT_EQ(CompileHistory("impossible")[0].status, first);
+  ClearKernelCache();
+  EXPECT_EQ(compile(), first);
+  EXPECT_EQ(compiles, 2);
+  EXPECT_EQ(CompileHistory("impossible")[1].why, "it failed before");
+}
+
+TEST_F(JitDiskCacheTest, TheHistorySaysWhereAndWhy) {
+  ASSERT_TRUE(SetDiskCacheFolder(folder_).ok());
+  ClearKernelCache();
+  ClearCompileHistory();
+  const auto formula = Elementwise::Parse("y = x + 43", {}, "historic").value();
+  const auto compile = [&](DType dtype, int sm) {
+    const Signature types = {
+        {.name = "x", .kind = ParamKind::kArray, .dtype = dtype, .rank = 1, .layout = Layout::kContiguous}};
+    ASSERT_TRUE(formula.CompileFor(Target{.sm = sm, .ptx_isa = 78}, types).ok());
+  };
+  compile(DType::kFloat32, 90);
+  compile(DType::kFloat32, 90);
+  compile(DType::kFloat32, 80);
+  compile(DType::kFloat64, 80);
+  ClearKernelCache();
+  compile(DType::kFloat32, 90);
+  const std::vector<CompileRecord> history = CompileHistory("historic");
+  ASSERT_EQ(history.size(), 4u);
+  EXPECT_EQ(history[0].kind, "ptx");
+  EXPECT_EQ(history[0].why, "the first of its name");
+  EXPECT_EQ(history[0].found_again, 1u);
+  EXPECT_EQ(history[1].why, "target was sm_90:7.8 and is sm_80:7.8");
+  EXPECT_THAT(history[2].why, testing::MatchesRegex("signature was .*float32.* and is .*float64.*"));
+  EXPECT_FALSE(history[2].from_disk);
+  EXPECT_TRUE(history[3].from_disk);
+  EXPECT_EQ(history[3].why, "it was there and is not kept in memory any more");
+  for (const CompileRecord& record : history) EXPECT_GT(record.microseconds, 0);
+}
+
+// Ahead of the first call, which then compiles and loads nothing.
+TEST_F(JitDiskCacheTest, Precompile) {
+  ClearKernelCache();
+  std::atomic<int> compiles{0}, loads{0};
+  const HookRegistration hook =
+      AddHook(HookPoint::kBeforeCompile | HookPoint::kBeforeLoad, [&](const HookEvent& event) {
+        ++(event.point == HookPoint::kBeforeCompile ? compiles : loads);
+      }).value();
+  const Device device = Device::Open("cpu").value();
+  const Stream stream = device.CreateStream().value();
+  const auto formula = Elementwise::Parse("y = x + 44", {}, "ahead").value();
+  const auto array = [](DType dtype) {
+    return ParamSpec{.name = "x",
+                     .kind = ParamKind::kArray,
+                     .dtype = dtype,
+                     .rank = 1,
+                     .layout = Layout::kContiguous,
+                     .index = IndexWidth::kIndex32};
+  };
+  ASSERT_TRUE(formula.Precompile(device, {{array(DType::kFloat32)}, {array(DType::kFloat64)}}).ok());
+  // For arrays that are aligned, and for others.
+  EXPECT_EQ(compiles, 4);
+  EXPECT_EQ(loads, 4);
+  const auto x = Array<float, 1>::From(device, {1, 2, 3, 4, 5, 6}).value();
+  EXPECT_THAT(formula(stream, x).value().ToVector<float>().value(), ElementsAre(45, 46, 47, 48, 49, 50));
+  const ArrayView<const float, 1> unaligned(device, x.data() + 1, {5});
+  EXPECT_THAT(formula(stream, unaligned).value().ToVector<float>().value(), ElementsAre(46, 47, 48, 49, 50));
+  EXPECT_THAT(formula(stream, Array<double, 1>::From(device, {2}).value()).value().ToVector<double>().value(),
+              ElementsAre(46));
+  EXPECT_EQ(compiles, 4);
+  EXPECT_EQ(loads, 4);
+  EXPECT_THAT(formula.Precompile(device, {{array(DType::kFloat32)}, {}}).message(), HasSubstr("x"));
+
+  const auto kernel = MakeKernel("both_forms", [](ArrayVar<float, 1> y) { y[0] = 1.0f; });
+  ASSERT_TRUE(kernel.Precompile(device).ok());
+  EXPECT_EQ(kernel.compiles(), 2u);
+  auto y = Array<float, 1>::From(device, {0}).value();
+  ASSERT_TRUE(kernel(stream, LaunchConfig{.grid = {1}, .block = {1}}, y).ok());
+  EXPECT_EQ(kernel.compiles(), 2u);
 }
 
 // FC-22: one name, other code; alternating, both alive, in memory and from disk.

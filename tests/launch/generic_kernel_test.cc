@@ -2,8 +2,11 @@
 // The bytes that they launch with are packing_test.cc's; many threads at once, threads_test.cc's.
 #include "slipway/generic_kernel.h"
 
+#include <atomic>
 #include <memory>
 #include <mutex>
+#include <utility>
+#include <vector>
 
 #include "tests/launch/expect_launch.h"
 
@@ -143,6 +146,89 @@ TEST_F(GenericKernelTest, PreparedAheadAndBound) {
   EXPECT_EQ(launches[0].buffer, launches[1].buffer);
   EXPECT_EQ(launches[0].function, launches[1].function);
   EXPECT_THAT(asked_, SizeIs(1));
+}
+
+// A launch finds what was made for the signature that its arguments have.
+TEST_F(GenericKernelTest, PrecompiledForSignatures) {
+  const GenericKernel kernel = Noting();
+  const ArrayView<const double, 2> columns(device_, reinterpret_cast<const double*>(0x2000), {3, 4}, {1, 3});
+  const ArrayView<int8_t, 0> point(device_, reinterpret_cast<int8_t*>(0x3001), {});
+  const auto launch = [&] {
+    for (const absl::Status& status :
+         {kernel(stream_, config_, Vector(10), columns, point, 2.0f, data_, Blob<24, 8>{}, CUdeviceptr{5}),
+          kernel(stream_, config_, Vector(10, 2)), kernel(stream_, config_, Vector(int64_t{1} << 32)),
+          kernel(stream_, config_)}) {
+      EXPECT_TRUE(status.ok()) << status;
+    }
+  };
+  launch();
+  std::vector<Signature> signatures = asked_;
+  const uint64_t compiles = kernel.counters().compiles;
+  EXPECT_EQ(compiles, 4u);
+  // What is there stays.
+  ASSERT_TRUE(kernel.Precompile(device_, signatures).ok());
+  EXPECT_EQ(kernel.counters().compiles, compiles);
+
+  kernel.Clear();
+  EXPECT_THAT(kernel.variants(), IsEmpty());
+  asked_.clear();
+  // One array that needs 64 bits has all of them so; a point is contiguous however it is described; names are nothing.
+  signatures[0][0].index = IndexWidth::kIndex32;
+  signatures[0][0].name = "y";
+  signatures[0][2].layout = Layout::kStrided;
+  for (const Signature& signature : signatures) ASSERT_TRUE(kernel.Precompile(device_, {signature}).ok());
+  EXPECT_THAT(asked_, SizeIs(4));
+  launch();
+  EXPECT_THAT(asked_, SizeIs(4));
+  EXPECT_EQ(kernel.counters().compiles, compiles + 4);
+}
+
+TEST_F(GenericKernelTest, PrecompilingManyAtOnce) {
+  std::atomic<int> made{0};
+  const GenericKernel kernel("many", [&](const Device& device, Signature signature) -> absl::StatusOr<Kernel> {
+    ++made;
+    if (signature.size() % 3 == 2) return absl::UnimplementedError(absl::StrCat("not for ", signature.size()));
+    for (ParamSpec& spec : signature) spec.read_only = spec.kind == ParamKind::kArray;
+    return Kernel::Load(device, EmptyKernel(signature, "many"));
+  });
+  std::vector<Signature> signatures;
+  for (size_t n = 0; n < 12; ++n) {
+    Signature signature(n, ParamSpec{.name = {}, .dtype = DType::kInt32});
+    signatures.push_back(signature);
+    signatures.push_back(signature);  // Twice is once.
+  }
+  const absl::Status status = kernel.Precompile(device_, signatures);
+  EXPECT_EQ(status.code(), kUnimplemented);
+  EXPECT_EQ(status.message(), "not for 2");
+  EXPECT_EQ(made, 12);
+  EXPECT_THAT(kernel.variants(), SizeIs(8));
+  EXPECT_TRUE(kernel(stream_, config_, 1, 2, 3).ok());
+  EXPECT_EQ(kernel(stream_, config_, 1, 2).message(), "not for 2");
+  EXPECT_EQ(made, 12);
+  EXPECT_TRUE(kernel.Precompile(device_, {}).ok());
+  EXPECT_THAT(kernel.Precompile(device_, {{{.name = {}, .kind = ParamKind::kArray, .rank = 9}}}).message(),
+              HasSubstr("kernel 'many': signature #1 has an array of rank 9; 0 to 8 are possible"));
+  const Device gone = RecordingDevice();
+  Device moved = gone;
+  const Device taken = std::move(moved);
+  EXPECT_THAT(kernel.Precompile(moved, signatures).message(), HasSubstr("the device was moved from"));
+}
+
+TEST_F(GenericKernelTest, ClearForgetsFailuresToo) {
+  bool works = false;
+  const GenericKernel kernel("later", [&](const Device& device, const Signature& signature) -> absl::StatusOr<Kernel> {
+    if (!works) return absl::UnavailableError("not yet");
+    return Kernel::Load(device, EmptyKernel(signature, "later"));
+  });
+  EXPECT_EQ(kernel(stream_, config_, 1).code(), kUnavailable);
+  works = true;
+  EXPECT_EQ(kernel(stream_, config_, 1).code(), kUnavailable);
+  kernel.Clear();
+  EXPECT_TRUE(kernel(stream_, config_, 1).ok());
+  const Kernel made = kernel.variants().at(0);
+  kernel.Clear();
+  EXPECT_TRUE(made.Launch(stream_, config_, {1}).ok());
+  EXPECT_TRUE(kernel(stream_, config_, 1).ok());
 }
 
 TEST_F(GenericKernelTest, DevicesHaveTheirOwn) {

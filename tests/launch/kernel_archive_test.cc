@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "launch/toolkit.h"
 #include "slipway/array.h"
 #include "slipway/device.h"
@@ -56,49 +57,94 @@ std::vector<CompiledKernel> Kernels() {
 
 TEST(KernelArchive, KeepsWhatALaunchWants) {
   const std::vector<CompiledKernel> kernels = Kernels();
-  const std::vector<CompiledKernel> back = DecodeKernels(EncodeKernels(kernels)).value();
+  const std::string bytes = EncodeKernels(kernels), none = EncodeKernels({});
+  const KernelArchive archive = KernelArchive::FromBytes(bytes).value();
+  EXPECT_EQ(archive.size(), 3u);
+  const std::vector<CompiledKernel> back = archive.All().value();
   ASSERT_EQ(back.size(), kernels.size());
   for (size_t i = 0; i < back.size(); ++i) {
-    EXPECT_EQ(back[i].name, kernels[i].name);
-    EXPECT_EQ(back[i].signature, kernels[i].signature);
-    EXPECT_EQ(back[i].inspection->ptx, kernels[i].inspection->ptx);
-    EXPECT_EQ(back[i].inspection->ir, "");
-    EXPECT_EQ(back[i].grid_stride, kernels[i].grid_stride);
-    EXPECT_EQ(back[i].along_x, kernels[i].along_x);
-    EXPECT_EQ(back[i].captured, kernels[i].captured);
+    for (const CompiledKernel& kernel : {back[i], archive.Find(kernels[i].name).value()}) {
+      EXPECT_EQ(kernel.name, kernels[i].name);
+      EXPECT_EQ(kernel.signature, kernels[i].signature);
+      EXPECT_EQ(kernel.inspection->ptx, kernels[i].inspection->ptx);
+      EXPECT_EQ(kernel.inspection->ir, "");
+      EXPECT_EQ(kernel.grid_stride, kernels[i].grid_stride);
+      EXPECT_EQ(kernel.along_x, kernels[i].along_x);
+      EXPECT_EQ(kernel.syncs_grid, kernels[i].syncs_grid);
+      EXPECT_EQ(kernel.captured, kernels[i].captured);
+    }
   }
   EXPECT_EQ(back[0].modules, back[1].modules);  // One text, loaded once.
   EXPECT_NE(back[0].modules, back[2].modules);
-  EXPECT_TRUE(DecodeKernels(EncodeKernels({})).value().empty());
+  EXPECT_EQ(archive.Find("g")->modules, back[0].modules);
+  EXPECT_TRUE(KernelArchive::FromBytes(none)->All().value().empty());
   EXPECT_EQ(EncodeKernels(kernels), EncodeKernels(back));
 }
 
+TEST(KernelArchive, ManyAndSomeOfOneName) {
+  std::vector<CompiledKernel> kernels;
+  for (int i = 0; i < 1000; ++i) {
+    auto inspection = std::make_shared<Inspection>();
+    inspection->ptx = absl::StrCat("text ", i);
+    kernels.push_back({.name = absl::StrCat("kernel_", i % 900),
+                       .signature = {{.name = absl::StrCat("p", i), .dtype = DType::kInt32}},
+                       .inspection = inspection});
+  }
+  const std::string bytes = EncodeKernels(kernels);
+  const KernelArchive archive = KernelArchive::FromBytes(bytes).value();
+  EXPECT_EQ(archive.size(), 1000u);
+  for (int i = 0; i < 1000; ++i) {
+    const std::string name = absl::StrCat("kernel_", i % 900);
+    const std::vector<CompiledKernel> all = archive.FindAll(name).value();
+    ASSERT_EQ(all.size(), i % 900 < 100 ? 2u : 1u);
+    EXPECT_EQ(all[i / 900].signature[0].name, absl::StrCat("p", i));
+    EXPECT_EQ(all[i / 900].inspection->ptx, absl::StrCat("text ", i));
+    EXPECT_EQ(archive.Find(name)->signature[0].name, absl::StrCat("p", i % 900));
+  }
+  EXPECT_TRUE(archive.FindAll("kernel_900").value().empty());
+  EXPECT_EQ(archive.All()->at(950).name, "kernel_50");
+}
+
+// What is changed is noticed when it is asked for; the rest is good.
 TEST(KernelArchive, WhatIsChangedOrCutIsRefused) {
   const std::string good = EncodeKernels(Kernels());
   for (size_t i = 0; i < good.size(); ++i) {
     std::string bytes = good;
     bytes[i] = static_cast<char>(bytes[i] ^ 0x10);
-    EXPECT_EQ(DecodeKernels(bytes).status().code(), absl::StatusCode::kDataLoss) << i;
-    EXPECT_EQ(DecodeKernels(good.substr(0, i)).status().code(), absl::StatusCode::kDataLoss) << i;
+    const absl::StatusOr<KernelArchive> archive = KernelArchive::FromBytes(bytes);
+    EXPECT_EQ((archive.ok() ? archive->All().status() : archive.status()).code(), absl::StatusCode::kDataLoss) << i;
+    EXPECT_EQ(KernelArchive::FromBytes(good.substr(0, i)).status().code(), absl::StatusCode::kDataLoss) << i;
   }
-  EXPECT_EQ(DecodeKernels(good + "x").status().code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(KernelArchive::FromBytes(good + "x").status().code(), absl::StatusCode::kDataLoss);
+  std::string last = good;
+  last.back() = '?';  // Of the text of h.
+  const KernelArchive archive = KernelArchive::FromBytes(last).value();
+  EXPECT_TRUE(archive.Find("f").ok());
+  EXPECT_TRUE(archive.Find("g").ok());
+  EXPECT_EQ(archive.Find("h").status().code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(archive.Find("h").status().code(), absl::StatusCode::kDataLoss);
 }
 
 TEST(KernelArchive, Files) {
   const internal::ScratchFolder folder;
   const std::string path = (folder / "kernels").string();
   ASSERT_TRUE(SaveKernels(path, Kernels()).ok());
+  const KernelArchive first = KernelArchive::Open(path).value();
   ASSERT_TRUE(SaveKernels(path, Kernels()).ok());  // Over what is there.
-  EXPECT_EQ(LoadKernels(path).value().size(), 3u);
+  EXPECT_EQ(first.All()->size(), 3u);              // Which stays for whoever has it open.
+  EXPECT_EQ(KernelArchive::Open(path)->size(), 3u);
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder / ""), std::filesystem::directory_iterator()), 1);
-  EXPECT_EQ(FindKernel(LoadKernels(path).value(), "g")->signature.size(), 3u);
-  EXPECT_EQ(FindKernel(Kernels(), "k").status().message(), "no kernel is called 'k'; there are f, g, h");
+  EXPECT_EQ(first.Find("g")->signature.size(), 3u);
+  EXPECT_EQ(first.Find("k").status().message(), "no kernel is called 'k'; there are f, g, h");
   EXPECT_THAT(SaveKernels("/nonexistent/kernels", Kernels()).message(),
               HasSubstr("kernels cannot be written to '/nonexistent/kernels'"));
-  EXPECT_EQ(LoadKernels("/nonexistent").status().message(), "kernels cannot be read from '/nonexistent'");
-  EXPECT_EQ(LoadKernels("/tmp").status().message(), "kernels cannot be read from '/tmp'");
+  EXPECT_EQ(KernelArchive::Open("/nonexistent").status().message(), "kernels cannot be read from '/nonexistent'");
+  EXPECT_EQ(KernelArchive::Open("/tmp").status().message(), "kernels cannot be read from '/tmp'");
+  // Overwritten, which it must not be: an error, and no crash.
+  const KernelArchive open = KernelArchive::Open(path).value();
   internal::WriteWholeFile(path, "rubbish");
-  EXPECT_THAT(LoadKernels(path).status().message(), HasSubstr(path + "': these are no kernels"));
+  EXPECT_THAT(open.Find("f").status().message(), HasSubstr(path + "': these are no kernels"));
+  EXPECT_THAT(KernelArchive::Open(path).status().message(), HasSubstr(path + "': these are no kernels"));
 }
 
 TEST(KernelArchive, AsSource) {
@@ -120,8 +166,8 @@ TEST(KernelArchive, AsSource) {
 TEST(KernelArchive, IsLaunchedWithoutACompiler) {
   const Device device = Device::Open(RecordingDriver()).value();
   const Stream stream = device.CreateStream().value();
-  const std::vector<CompiledKernel> kernels = DecodeKernels(EncodeKernels(Kernels())).value();
-  const auto f = TypedKernel<>::Load(device, FindKernel(kernels, "f").value());
+  const std::string bytes = EncodeKernels(Kernels());
+  const auto f = TypedKernel<>::Load(device, KernelArchive::FromBytes(bytes)->Find("f").value());
   ASSERT_TRUE(f.ok()) << f.status();
   TakeRecordedLaunches();
   ASSERT_TRUE((*f)(stream, LaunchConfig{.grid = {3}, .block = {32}}).ok());

@@ -149,6 +149,12 @@ class EmbeddedKernel {
     return **kernel;
   }
 
+  // Compiles and loads all that launches on the device can need: both forms.
+  absl::Status Precompile(const Device& device) const {
+    absl::Status narrow = Loaded(device, /*index32=*/true).status();
+    return narrow.ok() ? Loaded(device, /*index32=*/false).status() : narrow;
+  }
+
   // The kernel as compiled for a device, in the form for arrays of any size: PTX with its signature, to be launched
   // with arguments whose types are known at run time (Kernel::Load).
   absl::StatusOr<CompiledKernel> CompiledFor(const Device& device) const {
