@@ -46,6 +46,12 @@ void Builder::Fail(absl::Status status) {
   if (status_.ok()) status_ = std::move(status);
 }
 
+absl::Status Builder::TakeError() {
+  absl::Status error = std::exchange(status_, absl::OkStatus());
+  if (taken_.ok()) taken_ = error;
+  return error;
+}
+
 ParamId Builder::AddArray(ParamSpec spec) {
   if (spec.rank < 0 || spec.rank > kMaxRank) {
     Fail(absl::InvalidArgumentError(
@@ -283,6 +289,7 @@ bool Builder::CheckOperands(absl::Span<const ValueId> operands) {
   if (!status_.ok()) return false;
   for (ValueId value : operands) {
     if (AsConstant(value) != nullptr) continue;
+    if (value == kNone && !taken_.ok()) return false;
     if (value == kNone || value >= kernel_.insts.size()) {
       Fail(absl::InvalidArgumentError(
           "a value that does not exist in this kernel is used: it was made by another kernel, or never"));
@@ -383,6 +390,7 @@ ValueId Builder::Read(VarId var) {
     Fail(absl::InvalidArgumentError(absl::StrCat("there is no variable #", var)));
     return kNone;
   }
+  if (kernel_.vars[var].type == DType::kVoid) return kNone;  // Its first value could not be made.
   return Emit(Op::kReadVar, kernel_.vars[var].type, {}, var);
 }
 void Builder::Write(VarId var, ValueId value) {
@@ -391,12 +399,14 @@ void Builder::Write(VarId var, ValueId value) {
     Fail(absl::InvalidArgumentError(absl::StrCat("there is no variable #", var)));
     return;
   }
+  if (kernel_.vars[var].type == DType::kVoid) return;
   const ValueId converted =
       ConvertForStore(kernel_.vars[var].type, value, absl::StrCat("variable '", kernel_.vars[var].name, "'"));
   if (status_.ok()) Emit(Op::kWriteVar, DType::kVoid, {converted}, var);
 }
 
 absl::StatusOr<Kernel> Builder::Finish() && {
+  if (!taken_.ok()) return taken_;
   if (status_.ok() && open_.size() != 1) {
     Fail(absl::FailedPreconditionError(
         absl::StrCat("kernel '", kernel_.name, "': ", open_.size() - 1, " open block(s) were not ended")));

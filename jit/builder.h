@@ -177,6 +177,10 @@ class Builder {
   const absl::Status& status() const { return status_; }
   void Fail(absl::Status status);  // Keeps the first.
 
+  // Takes the error out, for front ends that look for more of them: what is made of values that errors left unmade is
+  // quiet from then on, and so are variables without a type. Nothing comes of such a kernel but its first error.
+  absl::Status TakeError();
+
   // The finished kernel, verified; or the first error. The builder is spent.
   absl::StatusOr<Kernel> Finish() &&;
 
@@ -249,6 +253,7 @@ class Builder {
   Kernel kernel_;
   Location location_;
   absl::Status status_;
+  absl::Status taken_;  // The first error that was taken out.
   std::vector<ConstantValue> constants_;
   std::vector<CapturedSlot> captured_;
   uint32_t next_origin_ = 1;

@@ -112,7 +112,8 @@ absl::StatusOr<CompiledKernel> CompileUnseen(const ir::Kernel& kernel, const Tar
   const KernelShape shape = {.has_loops = lowered.has_loops,
                              .unrolls = lowered.unrolls,
                              .has_calls = !lowered.math_symbols.empty(),
-                             .has_neighbours = lowered.has_neighbours};
+                             .has_neighbours = lowered.has_neighbours,
+                             .has_vectors = lowered.has_vectors};
   Optimize(module, *machine, shape, options);
   stopwatch.Lap("optimize");
   if (options.keep_llvm) {

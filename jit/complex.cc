@@ -143,15 +143,28 @@ Direction DirectionOf(const Complex& type, Term angle, Term magnitude) {
   return {Select(lost, Of(type, 1), Apply(Op::kCos, angle)), Apply(Op::kSin, angle)};
 }
 
-Complex Exp(const Complex& x) {
-  const Term large = Abs(x.re) > LargeExponent(x);
-  const Term e = Apply(Op::kExp, Select(large, x.re * 0.5, x.re));
+// A power of a real base, by its magnitude's function and the angle that it gives to the imaginary part.
+Complex PowerOf(const Complex& x, Op magnitude, Term angle, double large_exponent) {
+  const Term large = Abs(x.re) > large_exponent;
+  const Term e = Apply(magnitude, Select(large, x.re * 0.5, x.re));
   const Term again = Select(large, e, Of(x, 1));
-  const Direction to = DirectionOf(x, x.im, x.re);
+  const Direction to = DirectionOf(x, angle, x.re);
   // e^-inf is 0 in whatever direction; a real number stays real, also where e^x is infinite.
   const Term none = (x.re < 0) & IsInf(x.re) & Not(IsFinite(x.im));
   const Term sin = Select(none, Of(x, 0), to.sin);
   return {e * to.cos * again, Select(x.im == 0, x.im, e * sin * again)};
+}
+Complex Exp(const Complex& x) { return PowerOf(x, Op::kExp, x.im, LargeExponent(x)); }
+Complex Exp2(const Complex& x) {
+  return PowerOf(x, Op::kExp2, x.im * std::numbers::ln2, LargeExponent(x) * std::numbers::log2e);
+}
+// e^re cos(im) - 1 as (e^re - 1) cos(im) - (1 - cos(im)), of which neither is a difference of nearly equal numbers.
+Complex Expm1(const Complex& x) {
+  const Complex power = Exp(x);
+  const Term half = Apply(Op::kSin, x.im * 0.5);
+  const Term re = Apply(Op::kExpm1, x.re) * Apply(Op::kCos, x.im) - half * half * 2.0;
+  const Term far = Not(Abs(x.re) < LargeExponent(x));  // There the 1 is lost, or all that is left.
+  return {Select(far, power.re - 1.0, re), power.im};
 }
 
 // cosh and sinh of x are these times `again`.
@@ -212,6 +225,13 @@ Term LogSize(const Complex& x) {
   return Select(near_one, Apply(Op::kLog1p, excess) * 0.5, size);
 }
 
+// From |1 + x|^2 - 1 near 0, where 1 + x has lost digits of x.
+Complex Log1p(const Complex& x) {
+  const Complex sum = {x.re + 1.0, x.im};
+  const Term near = (Abs(x.re) < 0.5) & (Abs(x.im) < 2.0);
+  const Term excess = x.re * (x.re + 2.0) + x.im * x.im;
+  return {Select(near, Apply(Op::kLog1p, excess) * 0.5, LogSize(sum)), Argument(sum)};
+}
 Complex Log(const Complex& x) { return {LogSize(x), Argument(x)}; }
 Complex Log2(const Complex& x) {
   const Complex log = Log(x);
@@ -329,9 +349,12 @@ constexpr Expansion kExpansions[] = {
     {Op::kIsinf, Telling<IsInfinite>},
     {Op::kIsfinite, Telling<AreFinite>},
     {Op::kExp, Unary<Exp>},
+    {Op::kExp2, Unary<Exp2>},
+    {Op::kExpm1, Unary<Expm1>},
     {Op::kLog, Unary<Log>},
     {Op::kLog2, Unary<Log2>},
     {Op::kLog10, Unary<Log10>},
+    {Op::kLog1p, Unary<Log1p>},
     {Op::kSqrt, Unary<Sqrt>},
     {Op::kPow, Binary<Pow>},
     {Op::kSin, Unary<Sin>},

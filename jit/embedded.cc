@@ -28,6 +28,7 @@
 #include "jit/semantics.h"
 #include "jit/trace_state.h"
 #include "slipway/embedded/trace.h"
+#include "slipway/facts.h"
 
 namespace slipway::internal {
 namespace {
@@ -74,6 +75,22 @@ void InferReadOnly(ir::Kernel& kernel) {
     const bool writes = inst.op == ir::Op::kStore || inst.op == ir::Op::kStoreGroup || inst.op == ir::Op::kAtomic;
     const auto array = static_cast<ir::ArrayId>(inst.imm);
     if (writes && !ir::IsBuffer(array)) kernel.params[array].read_only = false;
+  }
+}
+
+// What launches know of the alignment of arrays is kept where accesses may become wide ones by it: of arrays that are
+// read or written at several places. So other kernels are compiled once, however their arrays lie.
+void InferWideAccesses(ir::Kernel& kernel) {
+  std::vector<int> loads(kernel.params.size()), stores(kernel.params.size());
+  for (const ir::Inst& inst : kernel.insts) {
+    const auto array = static_cast<ir::ArrayId>(inst.imm);
+    if (inst.op == ir::Op::kLoad && !ir::IsBuffer(array)) ++loads[array];
+    if (inst.op == ir::Op::kStore && !ir::IsBuffer(array)) ++stores[array];
+  }
+  for (size_t i = 0; i < kernel.params.size(); ++i) {
+    ParamSpec& param = kernel.params[i];
+    if ((loads[i] > 1 || stores[i] > 1) && SizeOf(param.dtype) < facts::kVectorBytes) continue;
+    param.vector = param.vector_rows = false;
   }
 }
 
@@ -208,6 +225,7 @@ std::shared_ptr<const TracedKernel> TraceScope::Finish(bool infer_read_only) {
 std::shared_ptr<const TracedKernel> FinishTrace(TraceScope::State& trace, bool infer_read_only) {
   absl::StatusOr<ir::Kernel> kernel = std::move(trace.builder).Finish();
   if (kernel.ok() && infer_read_only) InferReadOnly(*kernel);
+  if (kernel.ok()) InferWideAccesses(*kernel);
   const bool grid_stride = trace.strides_grid && !trace.asks_for_place;
   const bool along_x = trace.strides_grid && !trace.asks_beside_x;
   return std::make_shared<Traced>(trace.name, grid_stride, along_x, std::move(kernel));

@@ -32,7 +32,7 @@ class Words {
     Add(static_cast<uint64_t>(param.kind) | static_cast<uint64_t>(param.dtype) << 8 |
         static_cast<uint64_t>(param.rank) << 16 | static_cast<uint64_t>(param.layout) << 24 |
         static_cast<uint64_t>(param.index) << 32 | static_cast<uint64_t>(param.read_only) << 40 |
-        static_cast<uint64_t>(param.vector) << 41);
+        static_cast<uint64_t>(param.vector) << 41 | static_cast<uint64_t>(param.vector_rows) << 42);
     Add(static_cast<uint64_t>(param.struct_size) << 32 | param.struct_align);
   }
   std::string Bytes() const { return {reinterpret_cast<const char*>(words_.data()), 8 * words_.size()}; }

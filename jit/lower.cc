@@ -64,7 +64,8 @@ class KernelLowering {
     return Lowered{.math_symbols = ops_.math_symbols(),
                    .has_loops = has_loops_ || threads_.has_loops(),
                    .unrolls = unrolls_,
-                   .has_neighbours = memory_.has_neighbours()};
+                   .has_neighbours = memory_.has_neighbours(),
+                   .has_vectors = memory_.has_vectors()};
   }
 
  private:

@@ -20,6 +20,7 @@ struct Lowered {
   bool has_loops = false;
   bool unrolls = false;         // Whether a loop asks to be unrolled.
   bool has_neighbours = false;  // Whether an array is accessed at more than one place.
+  bool has_vectors = false;     // Whether one is aligned for wide accesses, and nothing says which are wide.
 };
 
 // Adds `kernel` to `module` as an entry of its name. options.math is kLibdevice or kLibclc and only gives the names by

@@ -13,6 +13,7 @@
 #include "llvm/IR/Function.h"
 #include "llvm/IR/InlineAsm.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
+#include "slipway/facts.h"
 
 namespace slipway {
 
@@ -269,7 +270,13 @@ Value* MemoryLowering::Shape(const Inst& inst) {
 
 Value* MemoryLowering::Base(ArrayId array) {
   if (ir::IsBuffer(array)) return Place(array).base;
-  return ParamField(array, 0, llvm::PointerType::get(context_, kGlobalSpace));
+  Value* base = ParamField(array, 0, llvm::PointerType::get(context_, kGlobalSpace));
+  if (kernel_.params[array].vector) {
+    has_vectors_ = true;
+    llvm::Metadata* align = llvm::ConstantAsMetadata::get(b_.getInt64(facts::kVectorBytes));
+    llvm::cast<llvm::LoadInst>(base)->setMetadata(llvm::LLVMContext::MD_align, llvm::MDNode::get(context_, align));
+  }
+  return base;
 }
 
 Value* MemoryLowering::ElementAddress(const Inst& inst) {
@@ -290,6 +297,15 @@ Value* MemoryLowering::Index(ValueId index, llvm::Type* width) {
   return is_signed ? b_.CreateSExtOrTrunc(values_[index], width) : b_.CreateZExtOrTrunc(values_[index], width);
 }
 
+// Says, once, that `row`, the last extent of an array, is a multiple of what a wide access takes.
+void MemoryLowering::AssumeWholeVectors(ArrayId array, Value* row) {
+  if (!whole_rows_.insert(row).second) return;
+  const uint64_t lanes =
+      facts::kVectorBytes / std::min<uint64_t>(SizeOf(kernel_.ArrayOf(array).dtype), facts::kVectorBytes);
+  Value* rest = entry_.CreateAnd(row, llvm::ConstantInt::get(row->getType(), lanes - 1));
+  entry_.CreateAssumption(entry_.CreateICmpEQ(rest, llvm::ConstantInt::get(row->getType(), 0)));
+}
+
 // Offsets are computed in the array's index width; that no partial sum of them wraps follows from the width's promise,
 // because a sum of the first terms is the offset of an element, too.
 Value* MemoryLowering::ArrayOffset(ArrayId array, absl::Span<const ValueId> indices) {
@@ -299,7 +315,11 @@ Value* MemoryLowering::ArrayOffset(ArrayId array, absl::Span<const ValueId> indi
   for (int d = 0; d < spec.rank; ++d) {
     Value* index = Index(indices[d], width);
     if (spec.layout == Layout::kContiguous) {
-      if (offset != nullptr) offset = b_.CreateNSWMul(offset, Extent(array, d, width));
+      if (offset != nullptr) {
+        Value* extent = Extent(array, d, width);
+        if (spec.vector_rows && d == spec.rank - 1) AssumeWholeVectors(array, extent);
+        offset = b_.CreateNSWMul(offset, extent);
+      }
     } else {
       index = b_.CreateNSWMul(index, ParamField(array, 8 + 8 * (spec.rank + d), width));
     }
@@ -447,6 +467,7 @@ void MemoryLowering::Store(const Inst& inst) {
 }
 
 Value* MemoryLowering::LoadGroup(const Inst& inst) {
+  has_groups_ = true;
   const Access access = Access::Unpack(inst.imm2);
   return LoadAt(ElementAddress(inst), GroupType(inst.type, access.lanes), access.lanes * SizeOf(inst.type), access);
 }
@@ -462,6 +483,7 @@ Value* MemoryLowering::Result(const Inst& inst) {
 }
 
 void MemoryLowering::StoreGroup(const Inst& inst) {
+  has_groups_ = true;
   const Access access = Access::Unpack(inst.imm2);
   const DType dtype = kernel_.ArrayOf(static_cast<ArrayId>(inst.imm)).dtype;
   const absl::Span<const ValueId> operands = kernel_.OperandsOf(inst);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/types/span.h"
 #include "jit/compile.h"
 #include "jit/effects.h"
@@ -52,6 +53,8 @@ class MemoryLowering {
 
   // Whether some array was accessed at more than one place so far.
   bool has_neighbours() const { return has_neighbours_; }
+  // Whether some array is aligned for accesses of several elements, and no access says by itself that it is one.
+  bool has_vectors() const { return has_vectors_ && !has_groups_; }
 
   // Converts between a value and what stands in memory for it: a bool is a byte there.
   llvm::Type* MemoryType(DType dtype);
@@ -73,6 +76,7 @@ class MemoryLowering {
   // The address of the element at the first operands.
   llvm::Value* ElementAddress(const ir::Inst& inst);
   llvm::Value* Index(ir::ValueId index, llvm::Type* width);
+  void AssumeWholeVectors(ir::ArrayId array, llvm::Value* row);
   // In elements.
   llvm::Value* ArrayOffset(ir::ArrayId array, absl::Span<const ir::ValueId> indices);
   llvm::Value* BufferOffset(const ir::Buffer& buffer, absl::Span<const ir::ValueId> indices);
@@ -97,7 +101,10 @@ class MemoryLowering {
   std::vector<BufferPlace> buffers_;
   absl::flat_hash_map<ir::ArrayId, std::vector<ir::ValueId>> places_;  // The first indices of each array.
   bool has_neighbours_ = false;
-  llvm::Value* dynamic_end_ = nullptr;  // Bytes of dynamic shared memory that are taken, int32.
+  bool has_vectors_ = false;
+  bool has_groups_ = false;
+  absl::flat_hash_set<llvm::Value*> whole_rows_;  // Extents that are known to be multiples of a wide access.
+  llvm::Value* dynamic_end_ = nullptr;            // Bytes of dynamic shared memory that are taken, int32.
   absl::flat_hash_map<std::tuple<uint32_t, uint32_t, llvm::Type*>, llvm::Value*> fields_;
 };
 

@@ -21,6 +21,7 @@
 #include "llvm/Transforms/Scalar/EarlyCSE.h"
 #include "llvm/Transforms/Scalar/GVN.h"
 #include "llvm/Transforms/Scalar/IndVarSimplify.h"
+#include "llvm/Transforms/Scalar/InferAlignment.h"
 #include "llvm/Transforms/Scalar/LICM.h"
 #include "llvm/Transforms/Scalar/LoopPassManager.h"
 #include "llvm/Transforms/Scalar/LoopStrengthReduce.h"
@@ -31,6 +32,7 @@
 #include "llvm/Transforms/Scalar/SeparateConstOffsetFromGEP.h"
 #include "llvm/Transforms/Scalar/SimplifyCFG.h"
 #include "llvm/Transforms/Scalar/StraightLineStrengthReduce.h"
+#include "llvm/Transforms/Vectorize/LoadStoreVectorizer.h"
 
 namespace slipway {
 namespace {
@@ -163,6 +165,10 @@ llvm::FunctionPassManager FunctionPasses(const KernelShape& shape, const Compile
       passes.addPass(llvm::NaryReassociatePass());
       passes.addPass(llvm::EarlyCSEPass());
     }
+  }
+  if (level >= 2 && shape.has_vectors) {  // Neighbours that are aligned are accessed together.
+    passes.addPass(llvm::InferAlignmentPass());
+    passes.addPass(llvm::LoadStoreVectorizerPass());
   }
   if (level >= 2) passes.addPass(PeepholePass());
   passes.addPass(FmaPass(options.contract));

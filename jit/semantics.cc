@@ -40,9 +40,13 @@ constexpr Lowering kComplement = {LowerBy::kComplement, nullptr};
 constexpr Lowering kFalse = {LowerBy::kConstFalse, nullptr};
 constexpr Lowering kTrue = {LowerBy::kConstTrue, nullptr};
 
-constexpr Semantics Library(Op op, int arity, const char* stem, const char* slots = "TTTT") {
-  return {op, arity, kFloat, kSame, kFloatTypes, nullptr, kNo, kNo, {LowerBy::kLibrary, stem}, kNo, nullptr, slots};
+constexpr Semantics Library(Op op, int arity, const char* stem, const char* slots = "TTTT",
+                            const char* hint = nullptr) {
+  return {op, arity, kFloat, kSame, kFloatTypes, nullptr, kNo, kNo, {LowerBy::kLibrary, stem}, kNo, hint, slots};
 }
+// A function of real numbers, and how to say it of complex ones.
+constexpr Semantics RealLibrary(Op op, const char* stem, const char* hint) { return Library(op, 1, stem, "T", hint); }
+constexpr const char* kFmaHint = "of complex numbers write x * y + z: no instruction rounds that once";
 // What the Builder writes in other operators.
 constexpr Semantics Expanded(Op op, int arity, OperandRule operands, TypeSet accepts, ResultRule result = kSame,
                              const char* slots = "TTTT", const char* hint = nullptr) {
@@ -119,23 +123,23 @@ constexpr std::array<Semantics, kNumOperators> kTable = {{
   {Op::kMinNan, 2, kPromote, kSame, kNumbers, FoldMinNan, MinMax("smin"), MinMax("umin"), FloatMinMax("min.NaN"), kNo, nullptr},
   {Op::kMaxNan, 2, kPromote, kSame, kNumbers, FoldMaxNan, MinMax("smax"), MinMax("umax"), FloatMinMax("max.NaN"), kNo, nullptr},
   Complex({Op::kAbs, 1, kPromote, kPart, kNumbers, FoldAbs, Intrinsic("llvm.abs"), kItself, Bits("llvm.fabs"), kNo, nullptr}),
-  {Op::kFma, 3, kFloat, kSame, kFloatTypes, FoldFma, kNo, kNo, {LowerBy::kFma, nullptr, /*in_halves=*/true}, kNo, nullptr},
+  {Op::kFma, 3, kFloat, kSame, kFloatTypes, FoldFma, kNo, kNo, {LowerBy::kFma, nullptr, /*in_halves=*/true}, kNo, kFmaHint},
   Complex({Op::kSqrt, 1, kFloat, kSame, kFloatTypes, FoldSqrt, kNo, kNo, Intrinsic("llvm.sqrt"), kNo, nullptr}),
-  Library(Op::kRsqrt, 1, "rsqrt"),
-  Library(Op::kCbrt, 1, "cbrt"),
+  RealLibrary(Op::kRsqrt, "rsqrt", "of a complex number write 1 / sqrt(z)"),
+  RealLibrary(Op::kCbrt, "cbrt", "of a complex number write pow(z, 1.0 / 3), its principal root"),
   {Op::kFloor, 1, kPromote, kSame, kNumbers, FoldFloor, kItself, kItself, Intrinsic("llvm.floor"), kNo, nullptr},
   {Op::kCeil, 1, kPromote, kSame, kNumbers, FoldCeil, kItself, kItself, Intrinsic("llvm.ceil"), kNo, nullptr},
   {Op::kTrunc, 1, kPromote, kSame, kNumbers, FoldTrunc, kItself, kItself, Intrinsic("llvm.trunc"), kNo, nullptr},
   {Op::kRound, 1, kPromote, kSame, kNumbers, FoldRound, kItself, kItself, Intrinsic("llvm.round"), kNo, nullptr},
   {Op::kRint, 1, kPromote, kSame, kNumbers, FoldRint, kItself, kItself, Intrinsic("llvm.rint"), kNo, nullptr},
   Complex(Library(Op::kExp, 1, "exp")),
-  Library(Op::kExp2, 1, "exp2"),
-  Library(Op::kExp10, 1, "exp10"),
-  Library(Op::kExpm1, 1, "expm1"),
+  Complex(Library(Op::kExp2, 1, "exp2")),
+  RealLibrary(Op::kExp10, "exp10", "of a complex number write pow(10, z)"),
+  Complex(Library(Op::kExpm1, 1, "expm1")),
   Complex(Library(Op::kLog, 1, "log")),
   Complex(Library(Op::kLog2, 1, "log2")),
   Complex(Library(Op::kLog10, 1, "log10")),
-  Library(Op::kLog1p, 1, "log1p"),
+  Complex(Library(Op::kLog1p, 1, "log1p")),
   Complex(Library(Op::kSin, 1, "sin")),
   Complex(Library(Op::kCos, 1, "cos")),
   Complex(Library(Op::kTan, 1, "tan")),

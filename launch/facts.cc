@@ -103,7 +103,10 @@ Facts ComputeFacts(DType dtype, int rank, const int64_t* shape, const int64_t* s
                facts::OfDevice(device_id);
   if (empty) word |= facts::kEmpty;
   if (read_only) word |= facts::kReadOnly;
-  if (address % facts::kVectorBytes == 0) word |= facts::kVector;
+  if (address % facts::kVectorBytes == 0) {
+    const uint64_t row = rank < 2 ? 0 : static_cast<uint64_t>(shape[rank - 1]) * SizeOf(dtype);
+    word |= facts::kVector | (row % facts::kVectorBytes == 0 ? facts::kVectorRows : 0);
+  }
   if (negative) return word | facts::kNegative;  // Nothing else that depends on the shape means anything.
   const bool contiguous = empty || IsContiguous(rank, shape, strides);
   if (contiguous) word |= facts::kContiguous;
@@ -142,6 +145,7 @@ FactsDemand DemandOf(const ParamSpec& param, uint16_t device_id) {
   if (param.index == IndexWidth::kIndex32) promised |= facts::kIndex32;
   if (!param.read_only) promised |= facts::kWritable;
   if (param.vector) promised |= facts::kVector;
+  if (param.vector_rows) promised |= facts::kVectorRows;
   demand.mask |= promised;
   demand.want |= promised;
   return demand;
@@ -245,6 +249,10 @@ std::string ExplainMismatch(const ParamSpec& param, int position, uint16_t devic
       wrong.push_back(absl::StrCat("the kernel accesses ", facts::kVectorBytes,
                                    " bytes at once and its address is no multiple of that; copy it to aligned memory, "
                                    "or compile the kernel for single elements"));
+    } else if (param.vector_rows && (given & facts::kVectorRows) == 0) {
+      wrong.push_back(absl::StrCat("the kernel accesses ", facts::kVectorBytes,
+                                   " bytes at once and its last extent is no multiple of that; pad its rows, or "
+                                   "compile the kernel for single elements"));
     }
   }
   return absl::StrCat(argument, absl::StrJoin(wrong, "; and "));

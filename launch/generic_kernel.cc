@@ -18,8 +18,29 @@ namespace {
 // So many specialisations of one kernel make it likely that one more will come with every call.
 constexpr size_t kManyVariants = 32;
 
-// What a maker is told of an argument. `index32` is whether all arrays of the call allow 32-bit indices.
-ParamSpec SpecOf(Facts word, bool index32) {
+// What all arrays of a call have or do not: chosen together, so that a call of n arrays is one of a few kinds, not of
+// 2^n.
+constexpr Facts kAligned = facts::kVector | facts::kVectorRows;
+constexpr Facts kForm = facts::kIndex32 | kAligned;
+Facts FormOf(absl::Span<const Arg> args) {
+  Facts form = kForm;
+  for (const Arg& arg : args) {
+    if (arg.is_array()) form &= arg.facts();
+  }
+  return form;
+}
+
+// What a maker is told of an array beside its kind, dtype and rank.
+void SetForm(ParamSpec& spec, bool contiguous, Facts form) {
+  spec.layout = contiguous ? Layout::kContiguous : Layout::kStrided;
+  spec.index = form & facts::kIndex32 ? IndexWidth::kIndex32 : IndexWidth::kIndex64;
+  // Elements that are apart from each other are accessed one by one, wherever they lie.
+  spec.vector = contiguous && spec.rank > 0 && (form & facts::kVector) != 0;
+  spec.vector_rows = contiguous && spec.rank > 1 && (form & facts::kVectorRows) != 0;
+}
+
+// What a maker is told of an argument of a call of that form.
+ParamSpec SpecOf(Facts word, Facts form) {
   if (word & facts::kScalar) return {.name = {}, .kind = ParamKind::kScalar, .dtype = facts::DTypeOf(word)};
   if (word & facts::kStruct) {
     return {.name = {},
@@ -34,12 +55,11 @@ ParamSpec SpecOf(Facts word, bool index32) {
   }
   spec.kind = ParamKind::kArray;
   spec.rank = facts::RankOf(word);
-  if (word & facts::kContiguous) spec.layout = Layout::kContiguous;
-  if (index32) spec.index = IndexWidth::kIndex32;
+  SetForm(spec, (word & facts::kContiguous) != 0, form);
   return spec;
 }
 
-// The bits of a facts word that choose the specialisation; 32-bit indices are chosen for all arrays together.
+// The bits of a facts word that choose the specialisation, beside those of the form.
 constexpr Facts kChoice =
     facts::kDTypeMask | facts::kRankMask | facts::kContiguous | facts::kScalar | facts::kPointer | facts::kStruct;
 uint64_t ChoiceOf(Facts word) {
@@ -66,16 +86,28 @@ uint64_t ChoiceOf(const ParamSpec& spec) {
 }
 
 using Key = absl::InlinedVector<uint64_t, 16>;
-Key KeyOf(const Device& device, bool index32) { return {uint64_t{device.id()} << 1 | (index32 ? 1 : 0)}; }
+Key KeyOf(const Device& device, Facts form) { return {facts::OfDevice(device.id()) | form}; }
 
-bool AllIndex32(absl::Span<const Arg> args) {
-  return std::all_of(args.begin(), args.end(),
-                     [](const Arg& arg) { return !arg.is_array() || (arg.facts() & facts::kIndex32) != 0; });
+// The forms of calls whose arguments a caller describes so. What is not said of alignment may be either way.
+absl::InlinedVector<Facts, 3> FormsOf(const Signature& signature) {
+  Facts form = kForm, said = kAligned;
+  bool has_rows = false;
+  for (const ParamSpec& spec : signature) {
+    if (spec.kind != ParamKind::kArray) continue;
+    if (spec.index != IndexWidth::kIndex32) form &= ~facts::kIndex32;
+    if (!spec.vector) said = 0;
+    if (!spec.vector_rows && spec.rank > 1) said &= ~facts::kVectorRows;
+    has_rows |= spec.rank > 1;
+  }
+  absl::InlinedVector<Facts, 3> forms = {form};
+  if (has_rows && (said & facts::kVectorRows) == 0) forms.push_back(form & ~facts::kVectorRows);
+  if ((said & facts::kVector) == 0) forms.push_back(form & ~kAligned);
+  return forms;
 }
 
-Signature SignatureOf(absl::Span<const Arg> args, bool index32) {
+Signature SignatureOf(absl::Span<const Arg> args, Facts form) {
   Signature signature;
-  for (const Arg& arg : args) signature.push_back(SpecOf(arg.facts(), index32));
+  for (const Arg& arg : args) signature.push_back(SpecOf(arg.facts(), form));
   return signature;
 }
 
@@ -125,7 +157,8 @@ GenericKernel::GenericKernel(std::string name, Maker maker) : state_(std::make_s
   state_->maker = std::move(maker);
 }
 
-absl::StatusOr<GenericKernel::Variant> GenericKernel::Make(const Device& device, const Signature& signature) const {
+absl::StatusOr<GenericKernel::Variant> GenericKernel::Make(const Device& device, const Signature& signature,
+                                                           Facts form) const {
   State& state = *state_;
   if (!state.maker) {
     return absl::InvalidArgumentError(
@@ -148,7 +181,6 @@ absl::StatusOr<GenericKernel::Variant> GenericKernel::Make(const Device& device,
   Variant variant(kernel);
   variant.device = device.state().get();
   variant.type_words = internal::TypeWordsOf(signature);
-  bool index32 = true;
   for (size_t i = 0; i < signature.size(); ++i) {
     const ParamSpec& spec = signature[i];
     Variant::Param param{.demand = kernel.params()[i].demand, .offset = kernel.params()[i].offset};
@@ -156,12 +188,13 @@ absl::StatusOr<GenericKernel::Variant> GenericKernel::Make(const Device& device,
       // Contiguous if and only if it was made for that, or demands it; 32-bit indices where it was made for those.
       param.demand.mask |= facts::kContiguous;
       if (spec.layout == Layout::kContiguous) param.demand.want |= facts::kContiguous;
-      index32 = spec.index == IndexWidth::kIndex32;
-      if (index32) param.demand.mask |= facts::kIndex32, param.demand.want |= facts::kIndex32;
+      param.demand.mask |= form & facts::kIndex32;
+      param.demand.want |= form & facts::kIndex32;
     }
     variant.params.push_back(param);
   }
-  if (!index32) variant.forbidden = facts::kIndex32;
+  // A kernel that was told of aligned arrays and asks for none serves the others, too.
+  variant.forbidden = kForm & ~form;
 
   std::lock_guard<std::mutex> lock(state.mutex);
   if (state.variants.size() + 1 == kManyVariants) {
@@ -177,13 +210,13 @@ absl::StatusOr<GenericKernel::Variant> GenericKernel::Make(const Device& device,
 
 absl::StatusOr<const GenericKernel::Variant*> GenericKernel::Find(const Device& device,
                                                                   absl::Span<const Arg> args) const {
-  const bool index32 = AllIndex32(args);
-  Key key = KeyOf(device, index32);
+  const Facts form = FormOf(args);
+  Key key = KeyOf(device, form);
   for (const Arg& arg : args) key.push_back(ChoiceOf(arg.facts()));
   if (const Variant* variant = state_->cache.Find(key)) return variant;
 
   // Nothing is compiled for arguments that no kernel could take.
-  const Signature signature = SignatureOf(args, index32);
+  const Signature signature = SignatureOf(args, form);
   for (size_t i = 0; i < args.size(); ++i) {
     ParamSpec readable = signature[i];
     readable.read_only = true;
@@ -192,13 +225,13 @@ absl::StatusOr<const GenericKernel::Variant*> GenericKernel::Find(const Device& 
     return absl::InvalidArgumentError(absl::StrCat(
         "kernel '", state_->name, "': ", ExplainMismatch(readable, static_cast<int>(i), device.id(), word)));
   }
-  return MakeOnce(device, key, signature);
+  return MakeOnce(device, key, signature, form);
 }
 
 absl::StatusOr<const GenericKernel::Variant*> GenericKernel::MakeOnce(const Device& device,
                                                                       absl::Span<const uint64_t> key,
-                                                                      const Signature& signature) const {
-  return state_->cache.GetOrMake(key, [&] { return Make(device, signature); });
+                                                                      const Signature& signature, Facts form) const {
+  return state_->cache.GetOrMake(key, [&] { return Make(device, signature, form); });
 }
 
 absl::Status GenericKernel::Precompile(const Device& device, absl::Span<const Signature> signatures) const {
@@ -206,26 +239,24 @@ absl::Status GenericKernel::Precompile(const Device& device, absl::Span<const Si
     return absl::InvalidArgumentError(absl::StrCat("kernel '", state_->name, "': the device was moved from"));
   }
   return internal::RunAll(signatures.size(), [&](size_t i) -> absl::Status {
-    Signature signature = signatures[i];
-    const bool index32 = absl::c_all_of(signature, [](const ParamSpec& spec) {
-      return spec.kind != ParamKind::kArray || spec.index == IndexWidth::kIndex32;
-    });
-    Key key = KeyOf(device, index32);
-    for (ParamSpec& spec : signature) {
-      if (spec.kind == ParamKind::kArray && (spec.rank < 0 || spec.rank > kMaxRank)) {
-        return absl::InvalidArgumentError(absl::StrCat("kernel '", state_->name, "': signature #", i + 1,
-                                                       " has an array of rank ", spec.rank, "; 0 to ", kMaxRank,
-                                                       " are possible"));
-      }
-      key.push_back(ChoiceOf(spec));
-      // As SpecOf says it of an argument.
-      spec.name.clear();
-      if (spec.kind == ParamKind::kArray) {
-        if (spec.rank == 0) spec.layout = Layout::kContiguous;
-        spec.index = index32 ? IndexWidth::kIndex32 : IndexWidth::kIndex64;
-      }
+    for (const ParamSpec& spec : signatures[i]) {
+      if (spec.kind != ParamKind::kArray || (spec.rank >= 0 && spec.rank <= kMaxRank)) continue;
+      return absl::InvalidArgumentError(absl::StrCat("kernel '", state_->name, "': signature #", i + 1,
+                                                     " has an array of rank ", spec.rank, "; 0 to ", kMaxRank,
+                                                     " are possible"));
     }
-    return MakeOnce(device, key, signature).status();
+    for (const Facts form : FormsOf(signatures[i])) {
+      Signature signature = signatures[i];
+      Key key = KeyOf(device, form);
+      for (ParamSpec& spec : signature) {
+        key.push_back(ChoiceOf(spec));
+        // As SpecOf says it of an argument.
+        spec.name.clear();
+        if (spec.kind == ParamKind::kArray) SetForm(spec, spec.layout == Layout::kContiguous || spec.rank == 0, form);
+      }
+      SLIPWAY_RETURN_IF_ERROR(MakeOnce(device, key, signature, form).status());
+    }
+    return absl::OkStatus();
   });
 }
 

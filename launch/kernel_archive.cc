@@ -36,7 +36,7 @@ namespace {
 
 // Header, rows of kernels, rows of texts, and what the rows tell of. The header's checksum covers all rows, a row's
 // what it tells of. Rows are sorted, so that one is found without a look at the others.
-constexpr char kMagic[16] = "slipway kernel2";
+constexpr char kMagic[16] = "slipway kernel3";
 struct Header {
   char magic[sizeof(kMagic)] = {};
   uint64_t checksum[2] = {};  // Of what follows in the header.
@@ -80,6 +80,7 @@ void Visit(Bytes& bytes, R& record) {
     bytes.Number(param.layout);
     bytes.Number(param.index);
     bytes.Number(param.vector);
+    bytes.Number(param.vector_rows);
     bytes.Number(param.read_only);
     bytes.Number(param.struct_size);
     bytes.Number(param.struct_align);

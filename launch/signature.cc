@@ -23,6 +23,7 @@ std::string Describe(const ParamSpec& param) {
   if (param.layout == Layout::kContiguous) absl::StrAppend(&text, " contiguous");
   if (param.index == IndexWidth::kIndex32) absl::StrAppend(&text, " index32");
   if (param.vector) absl::StrAppend(&text, " vector");
+  if (param.vector_rows) absl::StrAppend(&text, " rows");
   return text;
 }
 

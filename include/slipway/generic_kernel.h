@@ -38,8 +38,9 @@ class GenericKernel {
  public:
   // Makes the kernel for a device and the types of a call: of each argument what it is, dtype, rank, whether it is
   // contiguous, and read_only for what may not be written; the arrays' index width is 32 bits where all of them allow
-  // that. Names are empty. The kernel's own signature has the same kinds, dtypes and ranks, or an address for an array;
-  // it may ask for less (strided where contiguous was given, 64-bit indices) or for more, which launches then refuse
+  // that, and contiguous ones are `vector` and `vector_rows` where all are aligned for that. Names are empty. The
+  // kernel's own signature has the same kinds, dtypes and ranks, or an address for an array; it may ask for less
+  // (strided where contiguous was given, 64-bit indices, no alignment) or for more, which launches then refuse
   // arguments for; it says which arrays are only read. Called once for each specialisation, however
   // many threads ask, possibly for several at once; an error is kept and returned by every such call.
   using Maker = std::function<absl::StatusOr<Kernel>(const Device& device, const Signature& signature)>;
@@ -65,7 +66,8 @@ class GenericKernel {
 
   // Makes the specialisations for such arguments ahead of launches, on as many threads as there are cores, and those
   // that are there stay. Of each parameter its kind, dtype, rank and layout count, and for a struct size and alignment;
-  // 32-bit indices are meant where all arrays of a signature say so. All are tried; the error of the first that failed,
+  // 32-bit indices are meant where all arrays of a signature say so; alignment that is not said may be either way, and
+  // kernels for both are made. All are tried; the error of the first that failed,
   // which launches for such arguments will repeat.
   absl::Status Precompile(const Device& device, absl::Span<const Signature> signatures) const;
   // Forgets all specialisations, failures too, so that they are made anew. Demands quiescence: no call of any copy may
@@ -88,7 +90,7 @@ class GenericKernel {
     const DeviceState* device = nullptr;
     std::vector<uint64_t> type_words;  // Of the arguments, as internal::TypeWords makes them.
     std::vector<Param> params;
-    Facts forbidden = 0;  // What the arrays must not all have: kIndex32, where it was made for 64-bit indices.
+    Facts forbidden = 0;  // What the arrays must not all have: that of which it was made without, as kIndex32.
     Kernel kernel;
   };
   struct State {
@@ -103,8 +105,8 @@ class GenericKernel {
 
   absl::StatusOr<const Variant*> Find(const Device& device, absl::Span<const Arg> args) const;
   absl::StatusOr<const Variant*> MakeOnce(const Device& device, absl::Span<const uint64_t> key,
-                                          const Signature& signature) const;
-  absl::StatusOr<Variant> Make(const Device& device, const Signature& signature) const;
+                                          const Signature& signature, Facts form) const;
+  absl::StatusOr<Variant> Make(const Device& device, const Signature& signature, Facts form) const;
   template <class... Args>
   [[gnu::noinline, gnu::cold]] absl::Status LaunchAsList(const Stream& stream, const LaunchConfig& config,
                                                          const Args&... args) const;

@@ -41,7 +41,8 @@ struct ParamSpec {
   int rank = 0;                             // Arrays only, 0 to kMaxRank.
   Layout layout = Layout::kStrided;         // Arrays only.
   IndexWidth index = IndexWidth::kIndex64;  // Arrays only.
-  bool vector = false;                      // Arrays only: the address of the first element is a multiple of 16 bytes.
+  bool vector = false;                      // Arrays only: the address of the first element is a multiple of 16 bytes,
+  bool vector_rows = false;                 // and, beside that, so is the last extent in bytes.
   bool read_only = false;                   // Arrays and pointers only: the kernel never writes it.
   uint32_t struct_size = 0;                 // Structs only, in bytes.
   uint32_t struct_align = 1;                // Structs only, in bytes: a power of two.

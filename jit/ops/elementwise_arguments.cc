@@ -289,13 +289,17 @@ absl::Status ReducedShapes(const Program& program, const Arguments& arguments, S
     SLIPWAY_RETURN_IF_ERROR(CheckNotEmpty(program, reduction, shape, shapes.reduced[r]));
     const Shape result = ResultOf(reduction, shape, shapes.reduced[r]);
     Shape& outer = reduction.outer == AxisReduction::kNoReduction ? shapes.loop : shapes.operands[reduction.outer];
-    if (!BroadcastInto(result.span(), outer)) {
-      return program.source.ErrorAt(reduction.span,
-                                    Cat("the result has the shape ", ToString(result.span()),
-                                        ", which does not broadcast with what is around it: ",
-                                        DescribeShapes(program, arguments, reduction.outer)),
-                                    "keepdims=true keeps the dimensions that are reduced, as 1");
-    }
+    const Shape around = outer;
+    if (BroadcastInto(result.span(), outer)) continue;
+    const std::string inputs = DescribeShapes(program, arguments, reduction.outer);
+    return program.source.ErrorAt(
+        reduction.span,
+        Cat("the result has the shape ", ToString(result.span()), ", which does not broadcast with what is around it",
+            inputs.empty() ? Cat(", of the shape ", ToString(around.span())) : Cat(": ", inputs)),
+        inputs.empty()
+            ? "all outputs of a text have one shape: keepdims=true keeps the dimensions that are reduced, as "
+              "1, or write two texts"
+            : "keepdims=true keeps the dimensions that are reduced, as 1");
   }
   return absl::OkStatus();
 }
@@ -320,6 +324,18 @@ absl::Status CheckDimensions(const Program& program, const Arguments& arguments,
     return program.source.ErrorAt(node.span, Cat("dimension ", dimension, " of ", of, ", which has ", rank),
                                   "the shape of the output is that of the arrays that are read element by element, or "
                                   "of the array that is given");
+  }
+  return absl::OkStatus();
+}
+
+// Without a signature any name that a text reads is an input: where it reads what no call gives, and one that is given
+// is nearly that, the text has it wrong.
+absl::Status MisspeltInTheText(const Program& program, std::string_view unread, absl::Span<const NamedArg> args) {
+  if (!program.signature.text().empty()) return absl::OkStatus();
+  for (const Parameter& input : program.inputs) {
+    if (std::any_of(args.begin(), args.end(), [&](const NamedArg& arg) { return arg.name == input.name; })) continue;
+    const std::string hint = text::DidYouMean(input.name, {unread});
+    if (!hint.empty()) return program.source.ErrorAt(input.span, Cat("unknown name '", input.name, "'"), hint);
   }
   return absl::OkStatus();
 }
@@ -364,6 +380,7 @@ absl::StatusOr<Arguments> BindByName(const Program& program, absl::Span<const Na
           symbol.kind == text::SymbolKind::kInput ? &arguments.inputs[symbol.index] : &arguments.outputs[symbol.index];
     }
     if (slot == nullptr) {
+      SLIPWAY_RETURN_IF_ERROR(MisspeltInTheText(program, named.name, args));
       std::vector<std::string_view> known;
       for (const Parameter& input : program.inputs) known.push_back(input.name);
       for (const Parameter& output : program.outputs) known.push_back(output.name);

@@ -130,7 +130,7 @@ PlanKey KeyOf(const Arguments& arguments) {
   Facts all = ~Facts{0};
   for (size_t i = 0; i < CountOf(arguments); ++i) {
     const Arg& arg = ArgAt(arguments, i);
-    key.push_back(arg.facts() & ~(facts::kAlignMask | facts::kVector));
+    key.push_back(arg.facts() & ~(facts::kAlignMask | facts::kVector | facts::kVectorRows));
     if (arg.is_scalar()) continue;
     all &= arg.facts();
     const absl::Span<const uint64_t> words = StructWords(arg).subspan(1);

@@ -17,6 +17,13 @@ using ir::kNone;
 using ir::Op;
 using ir::ValueId;
 
+namespace {
+
+// Whether it is a mistake in the text, beside which there may be others; not one of the limits.
+bool IsUsers(const absl::Status& status) { return absl::IsInvalidArgument(status) || absl::IsOutOfRange(status); }
+
+}  // namespace
+
 Emitter::Emitter(const Program& program, const Typing* typing, const Site& site, Builder& builder)
     : program_(program), typing_(typing), site_(site), builder_(builder) {
   values_.resize(program.symbols.size(), kNone);
@@ -25,27 +32,38 @@ Emitter::Emitter(const Program& program, const Typing* typing, const Site& site,
   outputs_.resize(program.outputs.size(), kNone);
 }
 
-absl::Status Emitter::Run() {
+bool Emitter::Run() {
   for (uint32_t i = 0; i < program_.nodes.size();) {
     const Node& node = program_.nodes[i];
     builder_.SetLocation(program_.source.LocationOfToken(node.span.offset));
     uint32_t next = i + 1;
-    SLIPWAY_RETURN_IF_ERROR(Visit(i, node, next));
-    if (!builder_.status().ok()) return ErrorAt(node, builder_.status());
+    Visit(i, node, next);
+    TakeError(node);
+    if (!first_mistake_.ok() && (!trial() || mistakes_.full() || !IsUsers(first_mistake_))) return false;
     i = next;
   }
   SLIPWAY_CHECK(stack_.empty(), "the text front end left values on its stack");
-  return absl::OkStatus();
+  return true;
 }
 
-absl::Status Emitter::ErrorAt(const Node& node, const absl::Status& status) const {
+absl::Status Emitter::Result() const { return mistakes_.count() == 1 ? first_mistake_ : mistakes_.ToStatus(); }
+
+void Emitter::AddMistake(const Node& node, const absl::Status& status) {
+  if (!told_.insert(&node).second) return;
+  if (first_mistake_.ok() || !IsUsers(status)) first_mistake_ = status;
+  mistakes_.Add(status, node.span.offset);
+}
+
+void Emitter::TakeError(const Node& node) {
+  if (builder_.status().ok()) return;
+  const absl::Status status = trial() ? builder_.TakeError() : builder_.status();
   std::string hint;
   if (!calls_.empty()) {
     hint =
         Cat("in ", calls_.back().function->name, ", called at ", program_.source.Position(calls_.back().span.offset));
   }
   const absl::Status placed = program_.source.ErrorAt(node.span, std::string(status.message()), hint);
-  return absl::Status(status.code(), placed.message());
+  AddMistake(node, absl::Status(status.code(), placed.message()));
 }
 
 size_t Emitter::ReserveType() {
@@ -71,7 +89,7 @@ void Emitter::Replace(size_t count, ValueId value) {
   stack_.push_back(value);
 }
 
-absl::Status Emitter::Visit(uint32_t index, const Node& node, uint32_t& next) {
+void Emitter::Visit(uint32_t index, const Node& node, uint32_t& next) {
   switch (node.kind) {
     case NodeKind::kInteger:
       Push(IntegerLiteral(node));
@@ -113,7 +131,8 @@ absl::Status Emitter::Visit(uint32_t index, const Node& node, uint32_t& next) {
       BeginAxes(node);
       break;
     case NodeKind::kReduceEnd:
-      return EndReduction();
+      EndReduction();
+      break;
     case NodeKind::kBindArray:
       arrays_[node.symbol] = ArrayOf(node.begin);
       break;
@@ -136,11 +155,11 @@ absl::Status Emitter::Visit(uint32_t index, const Node& node, uint32_t& next) {
     case NodeKind::kAndEnd:
     case NodeKind::kOrBegin:
     case NodeKind::kOrEnd:
-      return VisitLazy(index, node);
+      VisitLazy(index, node);
+      break;
     default:
       VisitStatement(node);
   }
-  return absl::OkStatus();
 }
 
 ValueId Emitter::IntegerLiteral(const Node& node) {
@@ -158,11 +177,11 @@ ValueId Emitter::ValueOf(const Node& node) {
 
 // Lazily evaluated operands.
 
-absl::Status Emitter::VisitLazy(uint32_t index, const Node& node) {
+void Emitter::VisitLazy(uint32_t index, const Node& node) {
   const bool branches = node.lazy && !trial();
   switch (node.kind) {
     case NodeKind::kChooseBegin:
-      SLIPWAY_RETURN_IF_ERROR(CheckBool(node, stack_.back(), "the condition of", "compare it with 0"));
+      CheckBool(node, "the condition of", "compare it with 0");
       if (node.lazy) BeginChoice(index);
       break;
     case NodeKind::kChooseElse:
@@ -185,11 +204,11 @@ absl::Status Emitter::VisitLazy(uint32_t index, const Node& node) {
       break;
     case NodeKind::kAndBegin:
     case NodeKind::kOrBegin:
-      SLIPWAY_RETURN_IF_ERROR(CheckLogical(node, stack_.back(), "the left side of"));
+      CheckLogical(node, "the left side of");
       if (branches) BeginLogical(node.kind == NodeKind::kAndBegin);
       break;
     default:
-      SLIPWAY_RETURN_IF_ERROR(CheckLogical(node, stack_.back(), "the right side of"));
+      CheckLogical(node, "the right side of");
       if (branches) {
         builder_.Write(choices_.back().var, Pop());
         EndLazy();
@@ -197,19 +216,22 @@ absl::Status Emitter::VisitLazy(uint32_t index, const Node& node) {
         Replace(2, builder_.Apply(node.kind == NodeKind::kAndEnd ? Op::kBitAnd : Op::kBitOr, Last(2)));
       }
   }
-  return absl::OkStatus();
 }
 
-absl::Status Emitter::CheckBool(const Node& node, ValueId value, std::string_view what, std::string_view hint) const {
-  if (!builder_.status().ok() || builder_.TypeOf(value) == DType::kBool) return absl::OkStatus();
-  return program_.source.ErrorAt(
-      node.span,
-      Cat(what, " '", program_.source.TextOf(node.span), "' is ", Name(builder_.TypeOf(value)), "; a bool is wanted"),
-      hint);
+void Emitter::CheckBool(const Node& node, std::string_view what, std::string_view hint) {
+  ValueId& value = stack_.back();
+  const DType type = builder_.TypeOf(value);
+  if (!builder_.status().ok() || type == DType::kBool) return;
+  if (value != kNone) {
+    const std::string message =
+        Cat(what, " '", program_.source.TextOf(node.span), "' is ", Name(type), "; a bool is wanted");
+    AddMistake(node, program_.source.ErrorAt(node.span, message, hint));
+  }
+  value = builder_.Constant(DType::kBool, 0);
 }
-absl::Status Emitter::CheckLogical(const Node& node, ValueId value, std::string_view side) const {
+void Emitter::CheckLogical(const Node& node, std::string_view side) {
   const std::string_view bitwise = program_.source.TextOf(node.span).substr(0, 1);
-  return CheckBool(node, value, side, Cat("compare it with 0, or write ", bitwise, " to combine bits"));
+  CheckBool(node, side, Cat("compare it with 0, or write ", bitwise, " to combine bits"));
 }
 
 void Emitter::BeginChoice(uint32_t index) {
@@ -236,6 +258,32 @@ void Emitter::EndLazy() {
 }
 
 // Statements.
+
+void Emitter::BeginIf(const Node& node) {
+  const int depth = builder_.depth();
+  builder_.BeginIf(Pop());
+  if (!trial() || builder_.depth() > depth) return;
+  TakeError(node);
+  builder_.BeginIf(builder_.Constant(DType::kBool, 0));
+}
+
+ValueId Emitter::BeginFor(const Node& node, DType dtype) {
+  const std::string& name = program_.symbols[node.symbol].name;
+  const ValueId step = Pop(), end = Pop(), begin = Pop();
+  const int depth = builder_.depth();
+  const ValueId index = builder_.BeginFor(name, dtype, begin, end, step);
+  if (!trial() || builder_.depth() > depth) return index;
+  TakeError(node);
+  return builder_.BeginFor(name, DType::kInt64, Int(0), Int(0), Int(1));
+}
+
+void Emitter::WhileCondition(const Node& node) {
+  const ValueId condition = Pop();
+  builder_.WhileCondition(condition);
+  if (!trial() || (builder_.status().ok() && condition != kNone)) return;
+  TakeError(node);
+  builder_.WhileCondition(builder_.Constant(DType::kBool, 0));
+}
 
 void Emitter::VisitStatement(const Node& node) {
   const Symbol* const symbol = node.symbol < program_.symbols.size() ? &program_.symbols[node.symbol] : nullptr;
@@ -266,7 +314,7 @@ void Emitter::VisitStatement(const Node& node) {
       Pop();
       break;
     case NodeKind::kIfBegin:
-      builder_.BeginIf(Pop());
+      BeginIf(node);
       break;
     case NodeKind::kElse:
       builder_.BeginElse();
@@ -274,11 +322,9 @@ void Emitter::VisitStatement(const Node& node) {
     case NodeKind::kIfEnd:
       builder_.EndIf();
       break;
-    case NodeKind::kForBegin: {
-      const ValueId step = Pop(), end = Pop(), begin = Pop();
-      values_[node.symbol] = builder_.BeginFor(symbol->name, node.dtype, begin, end, step);
+    case NodeKind::kForBegin:
+      values_[node.symbol] = BeginFor(node, node.dtype);
       break;
-    }
     case NodeKind::kForEnd:
       builder_.EndFor();
       break;
@@ -286,7 +332,7 @@ void Emitter::VisitStatement(const Node& node) {
       builder_.BeginWhile();
       break;
     case NodeKind::kWhileBody:
-      builder_.WhileCondition(Pop());
+      WhileCondition(node);
       break;
     case NodeKind::kWhileEnd:
       builder_.EndWhile();
@@ -347,6 +393,10 @@ void Emitter::EndCall(uint32_t& next) {
   if (!call.function->returns_early) return;
   builder_.EndScope();
   for (uint32_t i = 0; i < call.function->results; ++i) {
+    if (TypeOf(call.slot + i) == DType::kVoid) {  // Whatever it returns is a mistake.
+      Push(kNone);
+      continue;
+    }
     Push(builder_.Read(trial() ? NewVariable("result", TypeOf(call.slot + i)) : call.results[i]));
   }
 }
@@ -403,7 +453,7 @@ absl::StatusOr<Typing> InferTypes(const Program& program, absl::Span<const DType
   Builder builder("typing");
   SLIPWAY_ASSIGN_OR_RETURN(const Site site, TrialSite(program, input_types, output_types, builder));
   Emitter emitter(program, nullptr, site, builder);
-  SLIPWAY_RETURN_IF_ERROR(emitter.Run());
+  if (!emitter.Run()) return emitter.Result();
   Typing typing{.outputs = {output_types.begin(), output_types.end()}, .variables = emitter.TakeVariables()};
   for (const Node& node : program.nodes) {
     if (node.kind != NodeKind::kAssign) continue;
@@ -411,17 +461,19 @@ absl::StatusOr<Typing> InferTypes(const Program& program, absl::Span<const DType
     if (symbol.kind != SymbolKind::kOutput) continue;
     DType& stored = typing.outputs[symbol.index];
     const ValueId value = emitter.outputs()[symbol.index];
+    if (value == kNone) continue;
     if (stored == DType::kVoid) stored = builder.TypeOf(value);
     builder.ConvertForStore(stored, value, Cat("output '", symbol.name, "'"));
-    if (!builder.status().ok()) return emitter.ErrorAt(node, builder.status());
+    emitter.TakeError(node);
   }
+  SLIPWAY_RETURN_IF_ERROR(emitter.Result());
   return typing;
 }
 
 absl::StatusOr<std::vector<ValueId>> Emit(const Program& program, const Typing& typing, const Site& site,
                                           Builder& builder) {
   Emitter emitter(program, &typing, site, builder);
-  SLIPWAY_RETURN_IF_ERROR(emitter.Run());
+  if (!emitter.Run()) return emitter.Result();
   return emitter.outputs();
 }
 

@@ -17,6 +17,7 @@ using ir::ValueId;
 Reduction OperationOf(const Node& node) { return static_cast<Reduction>(node.detail); }
 bool WantsBools(Reduction op) { return op == Reduction::kAny || op == Reduction::kAll || op == Reduction::kCount; }
 bool IsPosition(Reduction op) { return op == Reduction::kArgmin || op == Reduction::kArgmax; }
+bool WantsOrder(Reduction op) { return IsPosition(op) || op == Reduction::kMin || op == Reduction::kMax; }
 
 // What operands of a type are brought together in: integers of sums and products in 64 bits, halves in float32.
 DType AccumulatorType(Reduction op, DType operand) {
@@ -68,7 +69,8 @@ uint64_t StartOf(Reduction op, DType accumulator) {
 void Emitter::DeclareAccumulator(OpenReduction& open) {
   const Reduction op = OperationOf(*open.node);
   const DType dtype = AccumulatorType(op, open.operand);
-  const ValueId start = builder_.Constant(dtype, StartOf(op, dtype));
+  const ValueId start = IsComplex(dtype) ? builder_.Cast(dtype, Int(op == Reduction::kProd ? 1 : 0))
+                                         : builder_.Constant(dtype, StartOf(op, dtype));
   open.accumulator = builder_.NewVar(std::string(Name(op)), dtype, start);
   if (IsPosition(op)) {
     open.position = builder_.NewVar("position", DType::kInt64, Int(-1));
@@ -96,8 +98,7 @@ void Emitter::BeginReduction(const Node& node) {
 
 void Emitter::BeginReductionLoop(const Node& node) {
   OpenReduction& open = reductions_.back();
-  const ValueId step = Pop(), end = Pop(), begin = Pop();
-  open.index = builder_.BeginFor(program_.symbols[node.symbol].name, DType::kInt64, begin, end, step);
+  open.index = BeginFor(node, DType::kInt64);
   values_[node.symbol] = open.index;
   ++open.loops;
 }
@@ -148,22 +149,37 @@ ValueId Emitter::Element(const Node& node) {
   return site_.inputs[reduced.input].value;
 }
 
-absl::Status Emitter::EndReduction() {
+// Whether the operand is of a type that the operation takes.
+bool Emitter::CheckReduction(const Node& node, DType operand) {
+  const Reduction op = OperationOf(node);
+  std::string message;
+  const char* hint = nullptr;
+  if (WantsBools(op) && operand != DType::kBool) {
+    message = Cat(Name(op), " wants bools; ", slipway::Name(operand), " is given");
+    hint = "compare it with 0";
+  } else if (WantsOrder(op) && IsComplex(operand)) {
+    message = Cat(Name(op), " does not take ", slipway::Name(operand));
+    hint = "complex numbers have no order; take their abs, or their real and imag";
+  } else {
+    return true;
+  }
+  AddMistake(node, program_.source.ErrorAt(node.span, message, hint));
+  return false;
+}
+
+void Emitter::EndReduction() {
   OpenReduction open = std::move(reductions_.back());
   const ValueId value = Pop();
   const Reduction op = OperationOf(*open.node);
-  if (!builder_.status().ok()) return absl::OkStatus();  // Told by Run.
+  if (!builder_.status().ok()) return;  // Told by Run.
   if (trial()) {
     open.operand = builder_.TypeOf(value);
     FindType(open.slot, open.operand);
-  }
-  if (WantsBools(op) && open.operand != DType::kBool) {
-    return program_.source.ErrorAt(open.node->span,
-                                   Cat(Name(op), " wants bools; ", slipway::Name(open.operand), " is given"),
-                                   "compare it with 0");
-  }
-  if (IsComplex(open.operand)) {
-    return ErrorAt(*open.node, absl::UnimplementedError(Cat(Name(op), " of complex numbers is not available yet")));
+    if (value == kNone || !CheckReduction(*open.node, open.operand)) {
+      for (int i = 0; i < open.loops; ++i) builder_.EndFor();
+      reductions_.pop_back();
+      return Push(kNone);
+    }
   }
   if (trial()) {  // The types of what a turn computes; the variables come only now.
     Combine(open, builder_.Cast(AccumulatorType(op, open.operand), value), value);
@@ -179,7 +195,6 @@ absl::Status Emitter::EndReduction() {
   if (trial()) DeclareAccumulator(open);
   reductions_.pop_back();
   Push(ResultOf(open));
-  return absl::OkStatus();
 }
 
 ValueId Emitter::Combine(const OpenReduction& open, ValueId accumulator, ValueId value) {
@@ -231,7 +246,8 @@ ValueId Emitter::ResultOf(const OpenReduction& open) {
   if (IsPosition(op)) return builder_.Read(open.position);
   ValueId result = builder_.Read(open.accumulator);
   if (op == Reduction::kMean) {
-    const DType dtype = builder_.VarType(open.accumulator);
+    const DType sum = builder_.VarType(open.accumulator);
+    const DType dtype = IsComplex(sum) ? PartOf(sum) : sum;  // A real divisor stays real.
     result = builder_.Apply(Op::kDiv, {result, builder_.Cast(dtype, TurnsOf(open))});
   }
   return builder_.Cast(ResultType(op, open.operand), result);

@@ -6,10 +6,12 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "jit/builder.h"
 #include "jit/text/emit.h"
+#include "jit/text/mistakes.h"
 #include "jit/text/program.h"
 
 namespace slipway::text {
@@ -24,13 +26,16 @@ class Emitter {
  public:
   Emitter(const Program& program, const Typing* typing, const Site& site, ir::Builder& builder);
 
-  absl::Status Run();
+  // Whether it came to the end; Result() says what is wrong. A run for a typing ends at the first mistake.
+  bool Run();
 
   const std::vector<ir::ValueId>& outputs() const { return outputs_; }
   std::vector<DType> TakeVariables() { return std::move(variables_); }
 
-  // The builder's complaint, with the place that it is about.
-  absl::Status ErrorAt(const Node& node, const absl::Status& status) const;
+  // Keeps the builder's complaint, if there is one, with the place that it is about.
+  void TakeError(const Node& node);
+  // What is wrong so far: after a mistake a trial run goes on, with values that are kNone.
+  absl::Status Result() const;
 
  private:
   // A lazily evaluated operand that has become an if, which writes a variable.
@@ -73,13 +78,19 @@ class Emitter {
   // Replaces the last values by one.
   void Replace(size_t count, ir::ValueId value);
 
-  absl::Status Visit(uint32_t index, const Node& node, uint32_t& next);
-  absl::Status VisitLazy(uint32_t index, const Node& node);
+  void Visit(uint32_t index, const Node& node, uint32_t& next);
+  void VisitLazy(uint32_t index, const Node& node);
   void VisitStatement(const Node& node);
   ir::ValueId IntegerLiteral(const Node& node);
   ir::ValueId ValueOf(const Node& node);
-  absl::Status CheckBool(const Node& node, ir::ValueId value, std::string_view what, std::string_view hint) const;
-  absl::Status CheckLogical(const Node& node, ir::ValueId value, std::string_view side) const;
+  void AddMistake(const Node& node, const absl::Status& status);
+  // What the value on top of the stack has to be; where it is not, a bool takes its place.
+  void CheckBool(const Node& node, std::string_view what, std::string_view hint);
+  void CheckLogical(const Node& node, std::string_view side);
+  // Of the values on the stack. Where they do not fit, one is begun nevertheless, so that its end closes it.
+  void BeginIf(const Node& node);
+  ir::ValueId BeginFor(const Node& node, DType dtype);
+  void WhileCondition(const Node& node);
   void BeginChoice(uint32_t index);
   void WriteChoice();
   void BeginLogical(bool is_and);
@@ -108,7 +119,8 @@ class Emitter {
   void BeginReductionLoop(const Node& node);
   const OpenReduction& OpenAxes(uint32_t reduction) const;
   ir::ValueId Element(const Node& node);
-  absl::Status EndReduction();
+  void EndReduction();
+  bool CheckReduction(const Node& node, DType operand);
   void DeclareAccumulator(OpenReduction& open);
   bool CountsTurns(const OpenReduction& open) const;
   ir::ValueId Combine(const OpenReduction& open, ir::ValueId accumulator, ir::ValueId value);
@@ -129,6 +141,9 @@ class Emitter {
   std::vector<OpenReduction> reductions_;
   std::vector<Call> calls_;
   std::vector<DType> variables_;  // The trial run's.
+  Mistakes mistakes_;
+  absl::Status first_mistake_;
+  absl::flat_hash_set<const Node*> told_;  // Those that have one: a function is walked through at each call.
   size_t next_type_ = 0;
 };
 

@@ -22,6 +22,7 @@ inline bool IsKnownMistake(const absl::Status& status) { return absl::IsCancelle
 class Mistakes {
  public:
   bool empty() const { return messages_.empty(); }
+  size_t count() const { return messages_.size(); }
   bool full() const { return messages_.size() >= kMaxMistakes; }
 
   // `offset` is the place in the text that the messages are sorted by.

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <numbers>
 #include <random>
 #include <string>
 #include <utility>
@@ -230,6 +231,20 @@ TYPED_TEST(ComplexNumbers, MadeOfParts) {
   EXPECT_EQ(projected[2], Z(inf, 0));
 }
 
+// Near 0 by their series, elsewhere as they are written: in long double what is lost there is less than is compared.
+Wide Expm1(const Wide& z) {
+  if (std::abs(z) > 0.25L) return std::exp(z) - 1.0L;
+  Wide term = 1, sum = 0;
+  for (int k = 1; k < 40; ++k) sum += term *= z / static_cast<long double>(k);
+  return sum;
+}
+Wide Log1p(const Wide& z) {
+  if (std::abs(z) > 0.25L) return std::log(Wide(1.0L + z.real(), z.imag()));
+  Wide power = -1, sum = 0;
+  for (int k = 1; k < 64; ++k) sum += (power *= -z) / static_cast<long double>(k);
+  return sum;
+}
+
 // The bounds that docs/semantics.md states.
 TYPED_TEST(ComplexNumbers, Functions) {
   const int range = TestFixture::kSingle ? 126 : 1021;
@@ -255,6 +270,15 @@ TYPED_TEST(ComplexNumbers, Functions) {
 #undef SLIPWAY_CHECK_FUNCTION
   this->CheckUnary(
       "log2", [](auto z) { return log2(z); }, [](const Wide& z) { return std::log(z) / std::log(2.0L); }, range, 4);
+  this->CheckUnary(
+      "exp2", [](auto z) { return exp2(z); },
+      [](const Wide& z) { return std::exp(z * std::numbers::ln2_v<long double>); }, 2, 6);
+  for (int exponent : {2, 30}) {
+    this->CheckUnary(
+        "expm1", [](auto z) { return expm1(z * 0.5); }, [](const Wide& z) { return Expm1(z * 0.5L); }, exponent, 4);
+  }
+  this->CheckUnary(
+      "log1p", [](auto z) { return log1p(z); }, Log1p, range, 4);
   // The error of a power grows with |y log x|.
   this->CheckBinary(
       "pow", [](auto x, auto y) { return pow(x, y); }, [](Wide x, Wide y) { return std::pow(x, y); }, 1, 15);

@@ -89,6 +89,93 @@ TEST_F(GenericTest, AnyRankAndLayout) {
   check(ArrayView<float, 8>(device, in.data(), {1, 2, 1, 3, 1, 2, 2, 1}), host);
 }
 
+// How often a line of PTX begins so.
+int Count(const std::string& ptx, const std::string& what) {
+  int count = 0;
+  for (size_t at = ptx.find(what); at != std::string::npos; at = ptx.find(what, at + 1)) ++count;
+  return count;
+}
+
+// Neighbours are accessed together where all arrays of the launch begin at multiples of 16 bytes, and, of those with
+// rows, the rows do, too.
+TEST_F(GenericTest, AlignedNeighboursAreAccessedTogether) {
+  const GenericKernel twice = MakeGenericKernel("twice", [](AnyArrayVar y, AnyArrayVar x) {
+    For(GridStride(y.size() / 4), [&](Expr<int64_t> i) {
+      std::vector<AnyExpr> four;
+      for (int k = 0; k < 4; ++k) four.push_back(x.Flat(4 * i + k));
+      for (int k = 0; k < 4; ++k) y.Flat(4 * i + k) = 2 * four[k];
+    });
+  });
+  std::vector<float> host(65);
+  for (int i = 0; i < 65; ++i) host[i] = static_cast<float>(i) - 7.5f;
+  const auto x = Make(host), y = Array<float, 1>::Zeros(device, {64}).value();
+  const auto run = [&](int64_t offset) {
+    const ArrayView<const float, 1> from(device, x.data() + offset, {64});
+    ASSERT_TRUE(twice(stream, ForSize(16), y, from).ok());
+    const std::vector<float> got = Read(y);
+    for (int i = 0; i < 64; ++i) ASSERT_EQ(got[i], 2 * host[i + offset]) << i << " from " << offset;
+  };
+  const auto ptx_of = [&](int64_t offset) {
+    const ArrayView<const float, 1> from(device, x.data() + offset, {64});
+    return std::string(twice.For(device, {y, from}).value().inspection().ptx);
+  };
+  for (const int64_t offset : {0, 1, 0, 1}) run(offset);
+  EXPECT_EQ(twice.counters().compiles, 2u);
+  EXPECT_EQ(Count(ptx_of(0), "ld.global.v4.b32"), 1);
+  EXPECT_EQ(Count(ptx_of(0), "st.global.v4.b32"), 1);
+  EXPECT_EQ(Count(ptx_of(1), ".v4."), 0);
+  EXPECT_EQ(Count(ptx_of(1), "ld.global.b32"), 4);
+  EXPECT_EQ(twice.counters().compiles, 2u);
+
+  const GenericKernel rows = MakeGenericKernel("rows", [](AnyArrayVar y, AnyArrayVar x) {
+    For(GridStride(x.shape(0)), [&](Expr<int64_t> i) {
+      For(Range(x.shape(1) / 2), [&](Expr<int64_t> j) {
+        const AnyExpr even = x(i, 2 * j), odd = x(i, 2 * j + 1);
+        y(i, 2 * j) = odd;
+        y(i, 2 * j + 1) = even;
+      });
+    });
+  });
+  const auto check = [&](int64_t height, int64_t width, bool wide) {
+    std::vector<double> numbers(height * width);
+    for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<double>(i);
+    const auto in = Array<double, 2>::From(device, numbers, {height, width}).value();
+    const auto out = Array<double, 2>::Zeros(device, {height, width}).value();
+    ASSERT_TRUE(rows(stream, ForSize(height), out, in).ok());
+    const std::vector<double> got = Read(out);
+    for (int64_t i = 0; i < height; ++i) {
+      for (int64_t j = 0; j < width; ++j) {
+        const bool last = j + 1 == width && width % 2 == 1;
+        ASSERT_EQ(got[i * width + j], last ? 0 : numbers[i * width + (j ^ 1)]) << i << ", " << j;
+      }
+    }
+    const std::string ptx(rows.For(device, {out, in}).value().inspection().ptx);
+    EXPECT_EQ(Count(ptx, "ld.global.v2.b64"), wide ? 1 : 0) << width;
+    EXPECT_EQ(Count(ptx, "st.global.v2.b64"), wide ? 1 : 0) << width;
+  };
+  check(3, 8, true);
+  check(5, 6, true);
+  check(3, 7, false);
+  check(4, 9, false);
+  EXPECT_EQ(rows.counters().compiles, 2u);
+}
+
+// Where no neighbours are accessed, aligned and other arrays have one kernel.
+TEST_F(GenericTest, AlignmentIsAskedForOnlyWhereItHelps) {
+  const GenericKernel scale = MakeScale();
+  const auto x = Make<float>({1, 2, 3, 4, 5});
+  const auto y = Array<float, 1>::Zeros(device, {4}).value();
+  for (const int64_t offset : {0, 1, 0, 1}) {
+    const ArrayView<const float, 1> from(device, x.data() + offset, {4});
+    ASSERT_TRUE(scale(stream, ForSize(4), y, from, 1.0f).ok());
+    EXPECT_THAT(Read(y), ElementsAre(1 + offset, 2 + offset, 3 + offset, 4 + offset));
+    const Kernel kernel = scale.For(device, {y, from, 1.0f}).value();
+    EXPECT_EQ(Describe(kernel.signature()[1]), "in: const float32[:] contiguous index32");
+  }
+  ASSERT_EQ(scale.variants().size(), 2u);
+  EXPECT_EQ(scale.variants()[0].plan().function, scale.variants()[1].plan().function);
+}
+
 // Host loops over the rank unroll.
 TEST_F(GenericTest, IndicesByDimension) {
   const GenericKernel transpose = MakeGenericKernel("transpose", [](AnyArrayVar out, AnyArrayVar in) {

@@ -200,6 +200,18 @@ constexpr ComplexMistake kComplexMistakes[] = {
      "'min' does not take complex64 and float32; take their real and imag, or their abs"},
     {"Erf", [](Builder& b, ValueId z, ValueId) { return b.Apply(Op::kErf, {z}); },
      "'erf' does not take complex64; take their real and imag, or their abs"},
+    {"Cbrt", [](Builder& b, ValueId z, ValueId) { return b.Apply(Op::kCbrt, {z}); },
+     "'cbrt' does not take complex64; of a complex number write pow(z, 1.0 / 3), its principal root"},
+    {"Rsqrt", [](Builder& b, ValueId z, ValueId) { return b.Apply(Op::kRsqrt, {z}); },
+     "'rsqrt' does not take complex64; of a complex number write 1 / sqrt(z)"},
+    {"Exp10", [](Builder& b, ValueId z, ValueId) { return b.Apply(Op::kExp10, {z}); },
+     "'exp10' does not take complex64; of a complex number write pow(10, z)"},
+    {"Fma",
+     [](Builder& b, ValueId z, ValueId r) {
+       return b.Apply(Op::kFma, {z, r, z});
+     },
+     "'fma' does not take complex64 and float32 and complex64; of complex numbers write x * y + z: no instruction rounds "
+     "that once"},
     {"ComplexOfComplex",
      [](Builder& b, ValueId z, ValueId r) {
        return b.Apply(Op::kMakeComplex, {z, r});

@@ -120,6 +120,8 @@ TEST(Hash, CountsWhatShapesTheCodeAndNothingElse) {
       [](Kernel& k) { k.params[0].index = IndexWidth::kIndex32; },
       [](Kernel& k) { k.params[1].read_only = false; },
       [](Kernel& k) { k.params[1].layout = Layout::kContiguous; },
+      [](Kernel& k) { k.params[1].vector = true; },
+      [](Kernel& k) { k.params[1].vector_rows = true; },
       [](Kernel& k) { k.insts[6].op = Op::kAdd; },
       [](Kernel& k) { std::swap(k.operands[k.insts[9].first_operand], k.operands[k.insts[9].first_operand + 1]); },
       [](Kernel& k) { k.insts[0].imm = 1; },

@@ -130,12 +130,40 @@ TEST(FactsTest, VectorIsAMultipleOf16Bytes) {
   for (uint64_t offset = 1; offset < 16; ++offset) EXPECT_EQ(vector(0x1000 + offset), 0u) << offset;
   for (uint64_t address : {0x1000, 0x1010, 0x1020}) EXPECT_NE(vector(address), 0u) << address;
 
+  const auto rows = [](const std::vector<int64_t>& shape, uint64_t address, DType dtype = DType::kFloat32) {
+    std::vector<int64_t> strides(shape.size(), 1);
+    for (size_t d = shape.size(); d-- > 1;) strides[d - 1] = strides[d] * shape[d];
+    return FactsOf(shape, strides, dtype, reinterpret_cast<void*>(address)) & facts::kVectorRows;
+  };
+  EXPECT_NE(rows({}, 0x1000), 0u);
+  EXPECT_NE(rows({3}, 0x1000), 0u);
+  EXPECT_EQ(rows({3}, 0x1004), 0u);
+  EXPECT_NE(rows({3, 8}, 0x1000), 0u);
+  EXPECT_EQ(rows({3, 8}, 0x1008), 0u);
+  EXPECT_EQ(rows({8, 3}, 0x1000), 0u);
+  EXPECT_EQ(rows({8, 6}, 0x1000), 0u);
+  EXPECT_NE(rows({8, 6}, 0x1000, DType::kFloat64), 0u);
+  EXPECT_NE(rows({5, 7, 32}, 0x1000, DType::kUInt8), 0u);
+  EXPECT_NE(rows({3, 0}, 0x1000), 0u);
+
   ParamSpec param{.name = "x", .kind = ParamKind::kArray, .dtype = DType::kUInt8, .rank = 1, .vector = true};
   EXPECT_EQ(Describe(param), "x: uint8[:] vector");
   const Facts aligned = FactsOf({3}, {1}, DType::kUInt8, reinterpret_cast<void*>(0x1010));
   const Facts unaligned = FactsOf({3}, {1}, DType::kUInt8, reinterpret_cast<void*>(0x1011));
   EXPECT_EQ(DemandOf(param, kDevice).Misfit(aligned), 0u);
   EXPECT_NE(DemandOf(param, kDevice).Misfit(unaligned), 0u);
+  ParamSpec matrix = param;
+  matrix.rank = 2;
+  matrix.vector_rows = true;
+  EXPECT_EQ(Describe(matrix), "x: uint8[:,:] vector rows");
+  const auto matrix_facts = [](int64_t width) {
+    return FactsOf({2, width}, {width, 1}, DType::kUInt8, reinterpret_cast<void*>(0x1010));
+  };
+  EXPECT_EQ(DemandOf(matrix, kDevice).Misfit(matrix_facts(32)), 0u);
+  EXPECT_NE(DemandOf(matrix, kDevice).Misfit(matrix_facts(31)), 0u);
+  EXPECT_EQ(ExplainMismatch(matrix, 0, kDevice, matrix_facts(31)),
+            "argument 'x' (#1): the kernel accesses 16 bytes at once and its last extent is no multiple of that; pad "
+            "its rows, or compile the kernel for single elements");
   EXPECT_EQ(
       ExplainMismatch(param, 0, kDevice, unaligned),
       "argument 'x' (#1): the kernel accesses 16 bytes at once and its address is no multiple of that; copy it to "

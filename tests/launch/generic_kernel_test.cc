@@ -70,7 +70,12 @@ TEST_F(GenericKernelTest, MadeOnceForEachKindOfArguments) {
   EXPECT_EQ(made(Vector(10), Vector(10), 2.0f), 1u);
   // Neither values nor addresses nor shapes nor constness are kinds of arguments.
   EXPECT_EQ(made(Vector(77), Vector(5), -1.0f), 0u);
-  EXPECT_EQ(made(View(device_, data_ + 3, {10}), ArrayView<const float, 1>(Vector(10)), 2.0f), 0u);
+  EXPECT_EQ(made(View(device_, data_ + 4, {10}), ArrayView<const float, 1>(Vector(10)), 2.0f), 0u);
+  // But whether all arrays are at multiples of 16 bytes is one.
+  EXPECT_EQ(made(View(device_, data_ + 3, {10}), Vector(10), 2.0f), 1u);
+  EXPECT_EQ(Describe(asked_.back()), "(float32[:] contiguous index32, float32[:] contiguous index32, float32)");
+  EXPECT_EQ(made(Vector(10), View(device_, data_ + 1, {10}), 2.0f), 0u);
+  EXPECT_EQ(made(View(device_, data_ + 3, {10}), View(device_, data_ + 1, {10}), 2.0f), 0u);
 }
 
 TEST_F(GenericKernelTest, WhatMakesAnotherKind) {
@@ -92,7 +97,7 @@ TEST_F(GenericKernelTest, WhatMakesAnotherKind) {
   EXPECT_THAT(asked_, SizeIs(std::size(statuses)));
   EXPECT_EQ(Describe(asked_[4]), "(float32[:] index32, float32)");
   EXPECT_EQ(Describe(asked_[6]), "(float32*, float32)");
-  EXPECT_EQ(Describe(asked_[7]), "(float32[:] contiguous, float32)");
+  EXPECT_EQ(Describe(asked_[7]), "(float32[:] contiguous vector, float32)");
   EXPECT_EQ(Describe(asked_[8]), "()");
   EXPECT_THAT(kernel.variants(), SizeIs(std::size(statuses)));
 }
@@ -311,7 +316,7 @@ TEST_F(GenericKernelTest, MakersThatMakeSomethingElse) {
         "k", [&](const Device& device, const Signature&) { return Kernel::Load(device, EmptyKernel(c.made)); });
     for (int i = 0; i < 2; ++i) {
       ExpectError(kernel(stream_, config_, Vector(10), int8_t{1}), kInternal,
-                  "kernel 'k': its maker was asked for (float32[:] contiguous index32, int8) on null device "
+                  "kernel 'k': its maker was asked for (float32[:] contiguous index32 vector, int8) on null device "
                   "(recording:0) and made " +
                       std::string(c.text) + " on null device (recording:0); mend the maker");
     }
@@ -394,7 +399,7 @@ TEST_F(GenericKernelTest, ManySpecialisationsAreSaidOnce) {
   EXPECT_EQ(
       testing::internal::GetCapturedStderr(),
       "slipway: kernel 'rank' has been specialised 32 times; compared with the one most like it, in the last one "
-      "argument #1 was bool[] contiguous index32 and is float32[:,:,:,:] contiguous index32. Each "
+      "argument #1 was bool[] contiguous index32 and is float32[:,:,:,:] contiguous index32 vector. Each "
       "specialisation is compiled and kept: give it fewer kinds of arguments if that is not meant. (Said once.)\n");
 }
 

@@ -219,12 +219,12 @@ TEST_F(TensorTraitTest, FreshKindsAreMadeAsForViews) {
   const int64_t strides[] = {8, 2};
   EXPECT_TRUE(generic(stream_, config_, Matrix{data_, {3, 4}, strides}).ok());
   EXPECT_TRUE(generic(stream_, config_, Matrix{data_, {3, 4}, nullptr}).ok());
-  EXPECT_TRUE(generic(stream_, config_, ArrayView<float, 2>(device_, data_, {5, 6})).ok());
+  EXPECT_TRUE(generic(stream_, config_, ArrayView<float, 2>(device_, data_, {5, 8})).ok());
   EXPECT_TRUE(generic(stream_, config_, Owned{reinterpret_cast<const double*>(0x8000), 4, 1, device_.id()}).ok());
   ASSERT_EQ(asked.size(), 3u);
   EXPECT_EQ(Describe(asked[0]), "(float32[:,:] index32)");
-  EXPECT_EQ(Describe(asked[1]), "(float32[:,:] contiguous index32)");
-  EXPECT_EQ(Describe(asked[2]), "(const float64[:] contiguous index32)");
+  EXPECT_EQ(Describe(asked[1]), "(float32[:,:] contiguous index32 vector rows)");
+  EXPECT_EQ(Describe(asked[2]), "(const float64[:] contiguous index32 vector)");
 }
 
 // ---- what is refused

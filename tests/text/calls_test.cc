@@ -73,7 +73,17 @@ TEST_F(CallTest, WrongNames) {
   const Elementwise axpy = Parse("z = alpha * x + y");
   ExpectRefused(axpy(stream_, {{"alpha", 2.0f}, {"x", x_}}).status(), "input 'y' is missing");
   ExpectRefused(axpy(stream_, {{"alhpa", 2.0f}, {"x", x_}, {"y", y_}}).status(),
+                "expression:1:5: unknown name 'alpha'\n"
+                "  z = alpha * x + y\n"
+                "      ^~~~~ did you mean 'alhpa'?");
+  const Elementwise declared = Elementwise::Parse("z = alpha * x + y", "alpha, x, y -> z").value();
+  ExpectRefused(declared(stream_, {{"alhpa", 2.0f}, {"x", x_}, {"y", y_}}).status(),
                 "unknown argument 'alhpa'; did you mean 'alpha'?");
+  // README's example, also where the names of a call are all that says which there are.
+  ExpectRefused(Parse("z = a * xx + y")(stream_, {{"a", 2.0f}, {"x", x_}, {"y", y_}}).status(),
+                "expression:1:9: unknown name 'xx'\n"
+                "  z = a * xx + y\n"
+                "          ^~ did you mean 'x'?");
   ExpectRefused(axpy(stream_, {{"other", 2.0f}, {"x", x_}, {"y", y_}}).status(),
                 "unknown argument 'other'; the inputs are alpha, x, y");
   ExpectRefused(axpy(stream_, {{"x", x_}, {"x", x_}, {"y", y_}}).status(), "argument 'x' is given twice");

@@ -23,7 +23,7 @@ class ReductionsTest : public CpuTest {
   std::string Refusal(const std::string& text, const Inputs&... inputs) {
     const absl::StatusOr<Elementwise> parsed = Elementwise::Parse(text);
     if (!parsed.ok()) return std::string(parsed.status().message());
-    return std::string((*parsed)(stream_, inputs...).status().message());
+    return std::string(parsed->Evaluate(stream_, inputs...).status().message());
   }
 };
 
@@ -70,6 +70,29 @@ TEST_F(ReductionsTest, OverAxes) {
   EXPECT_THAT(Run<int64_t>("z = argmax(x, axis=1)", x), ElementsAre(2, 2));
   EXPECT_THAT(Run<int64_t>("z = argmax(x)", x), ElementsAre(5));
   EXPECT_THAT(Run<int64_t>("z = argmin(-x, axis=0)", x), ElementsAre(1, 1, 1));
+}
+
+TEST_F(ReductionsTest, OfComplexNumbers) {
+  using Z = complex64;
+  const auto x = Of<Z, 2>({2, 3}, {{1, 2}, {3, -1}, {0, 1}, {-2, 0.5f}, {4, 4}, {0.25f, -8}});
+  EXPECT_THAT(Run<Z>("z = sum(x, axis=1)", x), ElementsAre(Z(4, 2), Z(2.25f, -3.5f)));
+  EXPECT_THAT(Run<Z>("z = sum(x, axis=0)", x), ElementsAre(Z(-1, 2.5f), Z(7, 3), Z(0.25f, -7)));
+  EXPECT_THAT(Run<Z>("z = mean(x, axis=0)", x), ElementsAre(Z(-0.5f, 1.25f), Z(3.5f, 1.5f), Z(0.125f, -3.5f)));
+  // (1 + 2i)(3 - i) i = (5 + 5i) i; (-2 + i/2)(4 + 4i) = -10 - 6i, times (1/4 - 8i).
+  EXPECT_THAT(Run<Z>("z = prod(x, axis=1)", x), ElementsAre(Z(-5, 5), Z(-50.5f, 78.5f)));
+  EXPECT_THAT(Run<int64_t>("z = count(x != 0, axis=1)", x), ElementsAre(3, 3));
+  EXPECT_THAT(Run<float>("z = max(norm(x))", x), ElementsAre(64.0625f));
+  EXPECT_THAT(
+      Run<complex128>("z = sum(k in 0..n: complex(k, 1)) + prod(k in 0..0: complex(k, k))", From<int64_t>({0, 4})),
+      ElementsAre(complex128(1, 0), complex128(7, 4)));
+  EXPECT_THAT(Run<complex128>("z = mean(k in 0..n: complex(k, 1))", From<int64_t>({4})),
+              ElementsAre(complex128(1.5, 1)));
+  for (const std::string name : {"min", "max", "argmin", "argmax"}) {
+    EXPECT_EQ(Refusal("z = " + name + "(x)", x),
+              "expression:1:5: " + name + " does not take complex64\n  z = " + name + "(x)\n      ^" +
+                  std::string(name.size() - 1, '~') +
+                  " complex numbers have no order; take their abs, or their real and imag");
+  }
 }
 
 TEST_F(ReductionsTest, KeptDimensionsBroadcast) {
@@ -171,6 +194,13 @@ TEST_F(ReductionsTest, Mistakes) {
   EXPECT_THAT(
       Refusal("z = x - sum(x, axis=1)", x),
       HasSubstr("the result has the shape (2,), which does not broadcast with what is around it: 'x' is (2, 3)"));
+  EXPECT_EQ(
+      Refusal("y = argmax(x, axis=1); z = argmin(x, axis=0)", x),
+      "expression:1:5: the result has the shape (2,), which does not broadcast with what is around it, of the "
+      "shape (3,)\n"
+      "  y = argmax(x, axis=1); z = argmin(x, axis=0)\n"
+      "      ^~~~~~ all outputs of a text have one shape: keepdims=true keeps the dimensions that are reduced, as "
+      "1, or write two texts");
   EXPECT_THAT(Refusal("z = sum(a, axis=0)", 2.0f), HasSubstr("sum over axes wants an array; numbers only are given"));
   EXPECT_THAT(Refusal("z = any(x, axis=0)", x), HasSubstr("any wants bools; float32 is given"));
 }

@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
 #include "jit/semantics.h"
 #include "jit/text/emit.h"
 #include "jit/text/functions.h"
@@ -115,6 +117,94 @@ const Mistake kMistakes[] = {
 
 INSTANTIATE_TEST_SUITE_P(Text, TypeErrorTest, testing::ValuesIn(kMistakes),
                          [](const testing::TestParamInfo<Mistake>& info) { return info.param.name; });
+
+// Each mistake of a text once, and nothing that only follows from one.
+struct Several {
+  const char* name;
+  std::string text;
+  std::vector<DType> inputs;
+  std::vector<std::string> messages;  // Their first lines.
+  std::vector<DType> outputs = {DType::kVoid};
+};
+std::ostream& operator<<(std::ostream& out, const Several& several) { return out << several.text; }
+
+class SeveralTypeErrorsTest : public testing::TestWithParam<Several> {};
+TEST_P(SeveralTypeErrorsTest, AreToldTogether) {
+  const absl::StatusOr<Program> program = Parse(GetParam().text);
+  ASSERT_TRUE(program.ok()) << program.status();
+  const absl::StatusOr<Typing> typing = InferTypes(*program, GetParam().inputs, GetParam().outputs);
+  ASSERT_FALSE(typing.ok());
+  EXPECT_EQ(typing.status().code(), absl::StatusCode::kInvalidArgument);
+  std::vector<std::string> messages;
+  for (const absl::string_view line : absl::StrSplit(typing.status().message(), '\n')) {
+    if (absl::StartsWith(line, "expression:")) messages.emplace_back(line);
+  }
+  ASSERT_EQ(messages.size(), GetParam().messages.size()) << typing.status();
+  for (size_t i = 0; i < messages.size(); ++i) EXPECT_THAT(messages[i], testing::StartsWith(GetParam().messages[i]));
+}
+
+const Several kSeveral[] = {
+    {"InStatements",
+     "a = x & 1; b = x | 1; c = x + 1",
+     {kF32},
+     {"expression:1:7: '&' does not take float32", "expression:1:18: '|' does not take float32"},
+     {DType::kVoid, DType::kVoid, DType::kVoid}},
+    {"InOneExpression",
+     "z = (x & 1) + (!x ? 1 : 2)",
+     {kF32},
+     {"expression:1:8: '&' does not", "expression:1:16: '!' does not take float32"}},
+    {"NotWhatFollows",
+     "let a = x & 1; let b = a * 2; z = float32(b) + sin(a) + t[a; 0]",
+     {kF32, kF32},
+     {"expression:1:11: '&' does not"}},
+    {"OfVariables",
+     "var s = x & 1; s += 0.5; var t = 0; t += x; z = s + t",
+     {kF32},
+     {"expression:1:11: '&' does not", "expression:1:37: variable 't' is int64 and cannot take float32"}},
+    {"InBlocks",
+     "var s = 0.0\nif x { s = ~x } else { s = x << 1 }\nfor k in 0..x { s = k && x }\nwhile s { break }\nz = s",
+     {kF32},
+     {"expression:2:1: the condition of an if", "expression:2:12: '~' does not", "expression:2:30: '<<' does not",
+      "expression:3:5: loop variable 'k' is int64", "expression:3:23: the left side of '&&'",
+      "expression:3:23: the right side of '&&'", "expression:4:1: the condition of a while"}},
+    {"OfConditions",
+     "z = x ? y & x : 1; w = x ? 2 : y % x",
+     {kF32, kI32},
+     {"expression:1:7: the condition of '?'", "expression:1:11: '&' does not", "expression:1:26: the condition of '?'",
+      "expression:1:34: '%' does not"},
+     {DType::kVoid, DType::kVoid}},
+    {"InAFunctionOnce",
+     "def f(a) { if a > 0 { return a & 1 }; return ~a }\nz = f(x) + f(x + 1)",
+     {kF32},
+     {"expression:1:32: '&' does not", "expression:1:46: '~' does not"}},
+    {"OfReductions",
+     "y = sum(k in 0..x: t[k] & 1); z = any(k in 0..3: k) ? 1 : count(k in x..3: t[x])",
+     {kF32, kF32},
+     {"expression:1:9: loop variable", "expression:1:25: '&' does not", "expression:1:35: any wants bools",
+      "expression:1:65: loop variable", "expression:1:76: index 0 of 't'"},
+     {DType::kVoid, DType::kVoid}},
+    {"OfOutputs",
+     "y = x + 1; z = x * 2; w = x & 1",
+     {kF32},
+     {"expression:1:1: output 'y' is int32", "expression:1:12: output 'z' is int64", "expression:1:29: '&' does not"},
+     {kI32, kI64, kI32}},
+    {"OfUpdates",
+     "h[x] += 1; h[0] |= x; h[i] = x",
+     {kF32, kI32},
+     {"expression:1:1: index 0 of 'h'", "expression:1:12: atomic or on 'h' of float32"},
+     {kF32}},
+};
+INSTANTIATE_TEST_SUITE_P(Text, SeveralTypeErrorsTest, testing::ValuesIn(kSeveral),
+                         [](const testing::TestParamInfo<Several>& info) { return info.param.name; });
+
+TEST(TypesTest, TwentyMistakesAreEnough) {
+  std::string text = "z = 0";
+  for (int i = 0; i < 30; ++i) text += " + (x & " + std::to_string(i) + ")";
+  const absl::StatusOr<Program> program = Parse(text);
+  const DType inputs[] = {kF32}, outputs[] = {DType::kVoid};
+  const std::string message(InferTypes(*program, inputs, outputs).status().message());
+  EXPECT_THAT(message, testing::EndsWith("\nthe text has 20 mistakes; what follows was not read"));
+}
 
 TEST(TypesTest, ComplexNumbersHaveNoOrder) {
   const absl::StatusOr<Program> program = Parse("z = x < x");

@@ -66,13 +66,13 @@ SLIPWAY_EMBEDDED_FUNCTION(fma, "fma", 3, RealFunctionType)  // a * b + c, rounde
 
 // Exponentials and logarithms.
 SLIPWAY_EMBEDDED_FUNCTION(exp, "exp", 1, FunctionType)
-SLIPWAY_EMBEDDED_FUNCTION(exp2, "exp2", 1, RealFunctionType)
+SLIPWAY_EMBEDDED_FUNCTION(exp2, "exp2", 1, FunctionType)
 SLIPWAY_EMBEDDED_FUNCTION(exp10, "exp10", 1, RealFunctionType)
-SLIPWAY_EMBEDDED_FUNCTION(expm1, "expm1", 1, RealFunctionType)
+SLIPWAY_EMBEDDED_FUNCTION(expm1, "expm1", 1, FunctionType)
 SLIPWAY_EMBEDDED_FUNCTION(log, "log", 1, FunctionType)
 SLIPWAY_EMBEDDED_FUNCTION(log2, "log2", 1, FunctionType)
 SLIPWAY_EMBEDDED_FUNCTION(log10, "log10", 1, FunctionType)
-SLIPWAY_EMBEDDED_FUNCTION(log1p, "log1p", 1, RealFunctionType)
+SLIPWAY_EMBEDDED_FUNCTION(log1p, "log1p", 1, FunctionType)
 
 // Trigonometry.
 SLIPWAY_EMBEDDED_FUNCTION(sin, "sin", 1, FunctionType)
