@@ -17,6 +17,7 @@
 
 #include "benchmarks/nvrtc.h"
 #include "benchmarks/twins.h"
+#include "slipway/disk_cache.h"
 #include "tests/ptxas.h"
 
 namespace slipway {
@@ -164,6 +165,7 @@ int Main(const std::string& format, const std::vector<Target>& targets, const st
 int main(int argc, char** argv) {
   std::string format, architectures = "sm_75,sm_90,sm_120", only;
   bool ptx = false, check = false;
+  slipway::SetDiskCacheFolder("off").IgnoreError();  // What is measured is what this build makes.
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
     if (argument == "--json" || argument == "--markdown") {

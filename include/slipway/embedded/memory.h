@@ -146,6 +146,13 @@ std::array<Expr<std::remove_const_t<T>>, N> LoadVector(const ElementRef<T>& elem
   }
   (std::make_index_sequence<N>());
 }
+template <int N>
+std::array<AnyExpr, N> LoadVector(const AnyElementRef& element, CacheHint hint = CacheHint::kNone) {
+  const internal::Place place(element);
+  const std::vector<internal::TraceRef> lanes = internal::LoadElements(place.array, place.indices, N, hint);
+  return [&]<size_t... I>(std::index_sequence<I...>) { return std::array<AnyExpr, N>{AnyExpr::FromTrace(lanes[I])...}; }
+  (std::make_index_sequence<N>());
+}
 inline std::vector<AnyExpr> LoadVector(const AnyElementRef& element, int lanes, CacheHint hint = CacheHint::kNone) {
   const internal::Place place(element);
   std::vector<AnyExpr> values;
