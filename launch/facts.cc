@@ -109,7 +109,7 @@ Facts ComputeFacts(DType dtype, int rank, const int64_t* shape, const int64_t* s
   }
   if (negative) return word | facts::kNegative;  // Nothing else that depends on the shape means anything.
   const bool contiguous = empty || IsContiguous(rank, shape, strides);
-  if (contiguous) word |= facts::kContiguous;
+  word |= contiguous ? facts::kContiguous : facts::kStrided;
   if (FitsIndex32(rank, shape, strides, empty)) word |= facts::kIndex32;
   if ((address != 0 || empty) && IsAligned(address, dtype)) word |= facts::kValid;
   if (!read_only && (contiguous || !Overlaps(rank, shape, strides))) word |= facts::kWritable;

@@ -150,6 +150,31 @@ std::string Difference(const Device& device, const Signature& now, const std::ve
   return text;
 }
 
+// What plain calls are asked, of a kernel that was made for `asked` in that form. None where its arrays, or those that
+// it was made for, are of both layouts, or where it takes addresses for arrays.
+internal::PlainDemand PlainDemandOf(const Kernel& kernel, const Signature& asked, Facts form) {
+  const Signature& made = kernel.signature();
+  const BufferLayout natural = LayOut(made);
+  if (asked.size() > 64) return {};
+  Facts given = facts::kContiguous | facts::kStrided;
+  bool takes[2] = {true, true};  // By layout.
+  internal::PlainDemand demand = {.mask = 0, .want = form & facts::kIndex32};
+  for (size_t i = 0; i < asked.size(); ++i) {
+    if (made[i].kind != asked[i].kind || kernel.params()[i].offset != natural.offsets[i]) return {};
+    if (asked[i].kind != ParamKind::kArray) continue;
+    given &= asked[i].layout == Layout::kContiguous ? facts::kContiguous : facts::kStrided;
+    if (made[i].rank > 0) takes[made[i].layout == Layout::kStrided] = false;
+    if (!made[i].read_only) demand.written |= uint64_t{1} << i;
+    demand.want |= kernel.params()[i].demand.want;
+  }
+  if (given == 0 || !(takes[0] || takes[1])) return {};
+  demand.layout = takes[static_cast<int>(Layout::kContiguous)] ? Layout::kContiguous : Layout::kStrided;
+  if (given != (facts::kContiguous | facts::kStrided)) demand.want |= given;  // There are arrays.
+  demand.want &= ~(facts::kDTypeMask | facts::kRankMask);                     // Which are in the words of the types.
+  demand.mask = demand.want | (kForm & ~form);
+  return demand;
+}
+
 }  // namespace
 
 GenericKernel::GenericKernel(std::string name, Maker maker) : state_(std::make_shared<State>()) {
@@ -195,6 +220,7 @@ absl::StatusOr<GenericKernel::Variant> GenericKernel::Make(const Device& device,
   }
   // A kernel that was told of aligned arrays and asks for none serves the others, too.
   variant.forbidden = kForm & ~form;
+  variant.plain = PlainDemandOf(kernel, signature, form);
 
   std::lock_guard<std::mutex> lock(state.mutex);
   if (state.variants.size() + 1 == kManyVariants) {

@@ -36,6 +36,7 @@ using Facts = uint64_t;
 //        26    vector: `data` is a multiple of 16 bytes, the widest access that a thread makes
 //        27    vector rows: vector, and of rank 0 or 1, or the last extent is a multiple of 16 bytes: in a contiguous
 //              array every row begins at such a multiple
+//        28    strided: not contiguous
 //        32-47 id of the device whose memory it is (DeviceState::id)
 //        48-63 the complement of that id. So the AND of several words still has all 32 bits of a device if and only if
 //              all words are of that device, and any demand is a set of bits that have to be 1
@@ -57,6 +58,7 @@ inline constexpr Facts kPointer = Facts{1} << 24;
 inline constexpr Facts kStruct = Facts{1} << 25;
 inline constexpr Facts kVector = Facts{1} << 26;
 inline constexpr Facts kVectorRows = Facts{1} << 27;
+inline constexpr Facts kStrided = Facts{1} << 28;
 inline constexpr uint64_t kVectorBytes = 16;
 inline constexpr int kStructSizeShift = 32;
 inline constexpr int kDeviceShift = 32;

@@ -19,19 +19,77 @@
 #include <mutex>
 #include <string>
 #include <tuple>
+#include <type_traits>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "slipway/array.h"
 #include "slipway/bound_launch.h"
 #include "slipway/device.h"
 #include "slipway/dispatch.h"
 #include "slipway/kernel.h"
 #include "slipway/packing.h"
 #include "slipway/submit.h"
+#include "slipway/typed_kernel.h"
 
 namespace slipway {
+
+namespace internal {
+
+// Arguments that C++ knows all of but their values: numbers, and arrays with dtype and rank. Where they lie in the
+// launch buffer is then a constant for each layout of the arrays.
+template <class A>
+struct PlainArgument {
+  static constexpr bool kIs = Element<A>, kIsArray = false, kIsConst = false;
+  template <Layout L>
+  using Param = A;
+};
+template <class T, int N, Layout K>
+struct PlainArgument<ArrayView<T, N, K>> {
+  static constexpr bool kIs = true, kIsArray = true, kIsConst = std::is_const_v<T>;
+  template <Layout L>
+  using Param = ArrayView<T, N, L>;
+};
+template <class T, int N>
+struct PlainArgument<Array<T, N>> : PlainArgument<ArrayView<T, N>> {};
+
+// What a specialisation asks of calls with such arguments, of the types that it was made for.
+struct PlainDemand {
+  Facts mask = 0, want = 1;          // Of what all arrays have. None is met until it is set.
+  uint64_t written = 0;              // A bit for each parameter that is written.
+  Layout layout = Layout::kStrided;  // Of the kernel's array parameters.
+
+  // Whether a call of 1 to 64 arguments meets it.
+  template <class... Args>
+  [[gnu::always_inline]] bool IsMetBy(const Args&... args) const {
+    Facts all = ~Facts{0};
+    [[maybe_unused]] const auto look_at = [&](const auto& arg) {
+      using A = std::decay_t<decltype(arg)>;
+      if constexpr (PlainArgument<A>::kIsArray) {
+        all &= Packer<A>::FactsOf(arg, 0) | (PlainArgument<A>::kIsConst ? facts::kWritable : 0);
+      }
+    };
+    (look_at(args), ...);
+    uint64_t is_const = 0, bit = 1;
+    ((is_const |= PlainArgument<Args>::kIsConst ? bit : 0, bit <<= 1), ...);
+    return (((all & mask) ^ want) | (written & is_const)) == 0;
+  }
+};
+
+template <class... Args>
+inline constexpr bool kPlainCall = sizeof...(Args) <= 64 && (PlainArgument<Args>::kIs && ...);
+
+// Stores such arguments for parameters of that layout.
+template <Layout L, class... Args>
+[[gnu::always_inline]] inline void StorePlain([[maybe_unused]] std::byte* buffer, const Args&... args) {
+  [[maybe_unused]] constexpr auto kOffsets = Offsets<typename PlainArgument<Args>::template Param<L>...>();
+  [[maybe_unused]] size_t i = 0;
+  (Packer<Args>::Store(buffer + kOffsets[i++], args), ...);
+}
+
+}  // namespace internal
 
 // A handle with shared ownership: cheap to copy; copies share the specialisations. Safe to use from any thread.
 class GenericKernel {
@@ -47,8 +105,9 @@ class GenericKernel {
   GenericKernel(std::string name, Maker maker);
 
   // Queues the specialisation for these arguments on `stream`. Errors as Kernel::Launch's, and the maker's. Where the
-  // call before it, of any thread, had arguments of the same kinds, it costs a fifth more than a dynamic launch: no
-  // allocation, no lock; otherwise the specialisation is looked up, without a lock if it is there.
+  // call before it, of any thread, had arguments of the same kinds, it costs little more than a typed launch (than a
+  // dynamic one, where an argument's type is known at run time only, or arrays are of both layouts): no allocation, no
+  // lock; otherwise the specialisation is looked up, without a lock if it is there.
   template <internal::Packable... Args>
   [[gnu::always_inline]] absl::Status operator()(const Stream& stream, const LaunchConfig& config,
                                                  const Args&... args) const;
@@ -90,6 +149,7 @@ class GenericKernel {
     const DeviceState* device = nullptr;
     std::vector<uint64_t> type_words;  // Of the arguments, as internal::TypeWords makes them.
     std::vector<Param> params;
+    internal::PlainDemand plain;
     Facts forbidden = 0;  // What the arrays must not all have: that of which it was made without, as kIndex32.
     Kernel kernel;
   };
@@ -107,6 +167,14 @@ class GenericKernel {
   absl::StatusOr<const Variant*> MakeOnce(const Device& device, absl::Span<const uint64_t> key,
                                           const Signature& signature, Facts form) const;
   absl::StatusOr<Variant> Make(const Device& device, const Signature& signature, Facts form) const;
+  // With a specialisation for arguments of these types, where they meet what it asks of each.
+  template <class... Args>
+  [[gnu::always_inline]] absl::Status LaunchFitting(const Variant& variant, const Stream& stream,
+                                                    const LaunchConfig& config, const Args&... args) const;
+  // The same out of line: two ways to look at the same words would spill them.
+  template <class... Args>
+  [[gnu::noinline]] absl::Status LaunchOneByOne(const Variant& variant, const Stream& stream,
+                                                const LaunchConfig& config, const Args&... args) const;
   template <class... Args>
   [[gnu::noinline, gnu::cold]] absl::Status LaunchAsList(const Stream& stream, const LaunchConfig& config,
                                                          const Args&... args) const;
@@ -119,23 +187,48 @@ inline absl::Status GenericKernel::operator()(const Stream& stream, const Launch
                                               const Args&... args) const {
   // As Kernel's call operator, with the demands of the last specialisation. Entries stay until the State goes.
   const Variant* const variant = state_->last.load(std::memory_order_acquire);
-  if (variant != nullptr && variant->device == stream.device().state().get() &&
-      internal::SameTypes(variant->type_words.data(), internal::TypeWords(args...))) [[likely]] {
-    [[maybe_unused]] const Variant::Param* param = variant->params.data();
-    Facts misfit = 0;
-    [[maybe_unused]] Facts all = ~Facts{0};
-    [[maybe_unused]] const auto look_at = [&](const auto& arg) {
-      using Source = internal::Packer<std::decay_t<decltype(arg)>>;
-      if constexpr (Source::kHasFacts) all &= Source::FactsOf(arg, 0);
-      misfit |= Source::Misfit((param++)->demand, arg);
-    };
-    (look_at(args), ...);
-    if constexpr ((internal::Packer<std::decay_t<Args>>::kHasFacts || ...)) misfit |= all & variant->forbidden;
-    if (misfit == 0) [[likely]] {
-      return internal::SubmitCall(variant->kernel, variant->params.data(), stream, config, args...);
-    }
+  if (variant == nullptr || variant->device != stream.device().state().get() ||
+      !internal::SameTypes(variant->type_words.data(), internal::TypeWords(args...))) [[unlikely]] {
+    return LaunchAsList(stream, internal::CopyFields(config), args...);
   }
-  return LaunchAsList(stream, internal::CopyFields(config), args...);
+  if constexpr (!internal::kPlainCall<std::decay_t<Args>...>) {
+    return LaunchFitting(*variant, stream, config, args...);
+  } else {
+    if (!variant->plain.IsMetBy(args...)) [[unlikely]] {
+      return LaunchOneByOne(*variant, stream, internal::CopyFields(config), args...);
+    }
+    alignas(16) std::byte buffer[internal::kPackedBytes<std::decay_t<Args>...>];
+    if (variant->plain.layout == Layout::kContiguous) {
+      internal::StorePlain<Layout::kContiguous>(buffer, args...);
+    } else {
+      internal::StorePlain<Layout::kStrided>(buffer, args...);
+    }
+    return internal::Submit(variant->kernel, stream, config, sizeof...(Args) == 0 ? nullptr : buffer);
+  }
+}
+
+template <class... Args>
+inline absl::Status GenericKernel::LaunchFitting(const Variant& variant, const Stream& stream,
+                                                 const LaunchConfig& config, const Args&... args) const {
+  [[maybe_unused]] const Variant::Param* param = variant.params.data();
+  Facts misfit = 0;
+  [[maybe_unused]] Facts all = ~Facts{0};
+  [[maybe_unused]] const auto look_at = [&](const auto& arg) {
+    using Source = internal::Packer<std::decay_t<decltype(arg)>>;
+    if constexpr (Source::kHasFacts) all &= Source::FactsOf(arg, 0);
+    misfit |= Source::Misfit((param++)->demand, arg);
+  };
+  (look_at(args), ...);
+  if constexpr ((internal::Packer<std::decay_t<Args>>::kHasFacts || ...)) misfit |= all & variant.forbidden;
+  if (misfit != 0) [[unlikely]]
+    return LaunchAsList(stream, internal::CopyFields(config), args...);
+  return internal::SubmitCall(variant.kernel, variant.params.data(), stream, config, args...);
+}
+
+template <class... Args>
+absl::Status GenericKernel::LaunchOneByOne(const Variant& variant, const Stream& stream, const LaunchConfig& config,
+                                           const Args&... args) const {
+  return LaunchFitting(variant, stream, config, args...);
 }
 
 template <class... Args>

@@ -172,16 +172,18 @@ inline const DeviceState* NoDevice() {
   return Call(kernel, stream, {last_block + 1, 1, 1}, {plan.block, 1, 1}, config.shared_bytes, buffer);
 }
 
+// Room for the arguments of a call, of which nothing but the types is known: each with padding in front. Copies start
+// at offsets below that, and the last may be a strided struct where a contiguous one or an address is wanted.
+template <class... Args>
+inline constexpr size_t kPackedBytes =
+    (size_t{0} + ... + (Packer<Args>::kMaxBytes + 8)) + std::max({size_t{16}, Packer<Args>::kMaxBytes...});
+
 // Packs the arguments of a call, which are known to fit, for parameters that have an `offset` each, and launches.
 template <class Param, class... Args>
 [[gnu::always_inline]] inline absl::Status SubmitCall(const Kernel& kernel, [[maybe_unused]] const Param* param,
                                                       const Stream& stream, const LaunchConfig& config,
                                                       const Args&... args) {
-  // What arguments of these types can need: each with padding in front. Copies start at offsets below that, and the
-  // last may be a strided struct where a contiguous one or an address is wanted.
-  constexpr size_t kBytes = (size_t{0} + ... + (Packer<std::decay_t<Args>>::kMaxBytes + 8));
-  constexpr size_t kSlack = std::max({size_t{16}, Packer<std::decay_t<Args>>::kMaxBytes...});
-  alignas(16) std::byte buffer[kBytes + kSlack];
+  alignas(16) std::byte buffer[kPackedBytes<std::decay_t<Args>...>];
   // In order: what a copy reaches beyond its parameter is padding, or is overwritten by the next.
   (Packer<std::decay_t<Args>>::Store(buffer + (param++)->offset, args), ...);
   return Submit(kernel, stream, config, sizeof...(Args) == 0 ? nullptr : buffer);
