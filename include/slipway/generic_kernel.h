@@ -167,14 +167,17 @@ class GenericKernel {
   absl::StatusOr<const Variant*> MakeOnce(const Device& device, absl::Span<const uint64_t> key,
                                           const Signature& signature, Facts form) const;
   absl::StatusOr<Variant> Make(const Device& device, const Signature& signature, Facts form) const;
-  // With a specialisation for arguments of these types, where they meet what it asks of each.
+  // Whether a specialisation is for a call's device and the types of its arguments.
+  template <class... Args>
+  [[gnu::always_inline]] static bool IsOfTypes(const Variant* variant, const Stream& stream, const Args&... args);
+  // With such a specialisation, where they meet what it asks of each.
   template <class... Args>
   [[gnu::always_inline]] absl::Status LaunchFitting(const Variant& variant, const Stream& stream,
                                                     const LaunchConfig& config, const Args&... args) const;
-  // The same out of line: two ways to look at the same words would spill them.
+  // The same out of line, or with another one: two ways to look at the same words would spill them.
   template <class... Args>
-  [[gnu::noinline]] absl::Status LaunchOneByOne(const Variant& variant, const Stream& stream,
-                                                const LaunchConfig& config, const Args&... args) const;
+  [[gnu::noinline]] absl::Status LaunchOtherwise(const Stream& stream, const LaunchConfig& config,
+                                                 const Args&... args) const;
   template <class... Args>
   [[gnu::noinline, gnu::cold]] absl::Status LaunchAsList(const Stream& stream, const LaunchConfig& config,
                                                          const Args&... args) const;
@@ -187,24 +190,29 @@ inline absl::Status GenericKernel::operator()(const Stream& stream, const Launch
                                               const Args&... args) const {
   // As Kernel's call operator, with the demands of the last specialisation. Entries stay until the State goes.
   const Variant* const variant = state_->last.load(std::memory_order_acquire);
-  if (variant == nullptr || variant->device != stream.device().state().get() ||
-      !internal::SameTypes(variant->type_words.data(), internal::TypeWords(args...))) [[unlikely]] {
-    return LaunchAsList(stream, internal::CopyFields(config), args...);
-  }
-  if constexpr (!internal::kPlainCall<std::decay_t<Args>...>) {
-    return LaunchFitting(*variant, stream, config, args...);
-  } else {
-    if (!variant->plain.IsMetBy(args...)) [[unlikely]] {
-      return LaunchOneByOne(*variant, stream, internal::CopyFields(config), args...);
-    }
+  if constexpr (internal::kPlainCall<std::decay_t<Args>...>) {
+    // One call for all that is otherwise: with two, the arguments' addresses are computed before it is known.
+    if (!IsOfTypes(variant, stream, args...) || !variant->plain.IsMetBy(args...)) [[unlikely]]
+      return LaunchOtherwise(stream, internal::CopyFields(config), args...);
     alignas(16) std::byte buffer[internal::kPackedBytes<std::decay_t<Args>...>];
-    if (variant->plain.layout == Layout::kContiguous) {
+    constexpr bool kHasArrays = (internal::PlainArgument<std::decay_t<Args>>::kIsArray || ...);
+    if (kHasArrays && variant->plain.layout == Layout::kContiguous) {
       internal::StorePlain<Layout::kContiguous>(buffer, args...);
     } else {
       internal::StorePlain<Layout::kStrided>(buffer, args...);
     }
     return internal::Submit(variant->kernel, stream, config, sizeof...(Args) == 0 ? nullptr : buffer);
+  } else {
+    if (!IsOfTypes(variant, stream, args...)) [[unlikely]]
+      return LaunchAsList(stream, internal::CopyFields(config), args...);
+    return LaunchFitting(*variant, stream, config, args...);
   }
+}
+
+template <class... Args>
+inline bool GenericKernel::IsOfTypes(const Variant* variant, const Stream& stream, const Args&... args) {
+  return variant != nullptr && variant->device == stream.device().state().get() &&
+         internal::SameTypes(variant->type_words.data(), internal::TypeWords(args...));
 }
 
 template <class... Args>
@@ -226,9 +234,11 @@ inline absl::Status GenericKernel::LaunchFitting(const Variant& variant, const S
 }
 
 template <class... Args>
-absl::Status GenericKernel::LaunchOneByOne(const Variant& variant, const Stream& stream, const LaunchConfig& config,
-                                           const Args&... args) const {
-  return LaunchFitting(variant, stream, config, args...);
+absl::Status GenericKernel::LaunchOtherwise(const Stream& stream, const LaunchConfig& config,
+                                            const Args&... args) const {
+  const Variant* const variant = state_->last.load(std::memory_order_acquire);
+  if (!IsOfTypes(variant, stream, args...)) return LaunchAsList(stream, config, args...);
+  return LaunchFitting(*variant, stream, config, args...);
 }
 
 template <class... Args>

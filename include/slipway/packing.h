@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
+#include <utility>
 
 #include "slipway/arg.h"
 #include "slipway/array.h"
@@ -206,13 +207,14 @@ template <class... Args>
   return words;
 }
 
-// Whether a kernel's words are those of a call. In order: a word behind one that differs may not be there.
+// Whether a kernel's words are those of a call. In order: a word behind one that differs may not be there. No loop,
+// which compilers keep for many words, with the constants in memory.
 template <size_t kCount>
 [[gnu::always_inline]] inline bool SameTypes(const uint64_t* own, const std::array<uint64_t, kCount>& words) {
-  for (size_t i = 0; i < kCount; ++i) {
-    if (own[i] != words[i]) return false;
+  return [&]<size_t... I>(std::index_sequence<I...>) __attribute__((always_inline)) {
+    return ((own[I] == words[I]) && ...);
   }
-  return true;
+  (std::make_index_sequence<kCount>());
 }
 
 // Whether an argument may stand for a parameter of that code, as far as its type tells: it is of the same type, or an

@@ -129,6 +129,20 @@ TEST_F(GenericKernelTest, CallsInTurn) {
   EXPECT_EQ(kernel.counters().compiles, 7u);
 }
 
+// Constness is no kind of arguments, so one specialisation meets both.
+TEST_F(GenericKernelTest, ConstArraysAreNotWritten) {
+  const GenericKernel kernel = Noting();  // Which writes its first argument at most.
+  const ArrayView<const float, 1> fixed(Vector(10));
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_TRUE(kernel(stream_, config_, Vector(10), Vector(10)).ok());
+    EXPECT_TRUE(kernel(stream_, config_, Vector(10), fixed).ok());
+    EXPECT_THAT(kernel(stream_, config_, fixed, Vector(10)).message(), HasSubstr("const"));
+    EXPECT_THAT(kernel(stream_, config_, View(device_, data_, {10}, {0}), Vector(10)).message(),
+                HasSubstr("argument 'p0' (#1): "));
+    TakeRecordedLaunches();
+  }
+}
+
 TEST_F(GenericKernelTest, CopiesShareWhatIsMade) {
   const GenericKernel kernel = Noting();
   const GenericKernel copy = kernel;
@@ -170,8 +184,8 @@ TEST_F(GenericKernelTest, PrecompiledForSignatures) {
   std::vector<Signature> signatures = asked_;
   const uint64_t compiles = kernel.counters().compiles;
   EXPECT_EQ(compiles, 4u);
-  // What is there stays; alignment that is not said may be either way. Of the first, with a matrix, two more are made, of
-  // the second, an array with gaps, one; the others say all or have no arrays.
+  // What is there stays; alignment that is not said may be either way. Of the first, with a matrix, two more are made,
+  // of the second, an array with gaps, one; the others say all or have no arrays.
   for (const Signature& signature : signatures) ASSERT_TRUE(kernel.Precompile(device_, {signature}).ok());
   EXPECT_EQ(kernel.counters().compiles, compiles + 3);
   ASSERT_TRUE(kernel.Precompile(device_, signatures).ok());
