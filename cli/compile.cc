@@ -55,15 +55,15 @@ absl::StatusOr<Signature> ParseTypes(const Options& options) {
   return arguments;
 }
 
-// What --emit can ask for of a compiled kernel. `code` is there for what the assembler makes.
+// What --emit can ask for of a compiled kernel.
 struct Emission {
   const char* name;
   const char* what;
-  bool assembled;
-  std::string (*make)(const CompiledKernel& compiled, const MachineCode* code);
+  enum { kThere, kText, kAssembled } from;  // What has to be made for it.
+  std::string (*make)(const CompiledKernel& compiled, const KernelText* text, const MachineCode* code);
 };
 
-std::string Times(const CompiledKernel& compiled, const MachineCode*) {
+std::string Times(const CompiledKernel& compiled, const KernelText*, const MachineCode*) {
   std::string out;
   double total = 0;
   for (const auto& [stage, microseconds] : compiled.inspection->times) {
@@ -74,7 +74,7 @@ std::string Times(const CompiledKernel& compiled, const MachineCode*) {
   return out;
 }
 
-std::string Resources(const CompiledKernel&, const MachineCode* code) {
+std::string Resources(const CompiledKernel&, const KernelText*, const MachineCode* code) {
   const KernelResources& r = code->resources;
   return absl::StrFormat(
       "registers %d, instructions %d, shared %d bytes, local %d bytes, constants %d bytes, spilled %d bytes stored and "
@@ -83,20 +83,23 @@ std::string Resources(const CompiledKernel&, const MachineCode* code) {
       r.spill_load_bytes.value_or(0));
 }
 
+using C = const CompiledKernel&;
+using T = const KernelText*;
+using M = const MachineCode*;
 constexpr Emission kEmissions[] = {
-    {"ir", "kernel IR", false, [](const CompiledKernel& c, const MachineCode*) { return c.inspection->ir; }},
-    {"llvm", "LLVM IR, optimised", false,
-     [](const CompiledKernel& c, const MachineCode*) { return c.inspection->llvm; }},
-    {"ptx", "PTX, as a driver is given it", false,
-     [](const CompiledKernel& c, const MachineCode*) { return c.inspection->ptx; }},
-    {"signature", "the kernel's parameters", false,
-     [](const CompiledKernel& c, const MachineCode*) { return Describe(c.signature) + "\n"; }},
-    {"times", "microseconds by stage", false, Times},
-    {"resources", "registers, memory and instructions (needs ptxas)", true, Resources},
-    {"sass", "machine code as text (needs ptxas, and nvdisasm or cuobjdump)", true,
-     [](const CompiledKernel&, const MachineCode* code) { return code->sass; }},
-    {"cubin", "machine code as it is (needs ptxas; give --output)", true,
-     [](const CompiledKernel&, const MachineCode* code) { return code->cubin; }},
+    {"text", "the kernel back as a formula, an operation a line", Emission::kText,
+     [](C, T text, M) { return absl::StrCat("// ", text->signature, "\n", text->text); }},
+    {"ir", "kernel IR", Emission::kThere, [](C kernel, T, M) { return kernel.inspection->ir; }},
+    {"llvm", "LLVM IR, optimised", Emission::kThere, [](C kernel, T, M) { return kernel.inspection->llvm; }},
+    {"ptx", "PTX, as a driver is given it", Emission::kThere, [](C kernel, T, M) { return kernel.inspection->ptx; }},
+    {"signature", "the kernel's parameters", Emission::kThere,
+     [](C kernel, T, M) { return Describe(kernel.signature) + "\n"; }},
+    {"times", "microseconds by stage", Emission::kThere, Times},
+    {"resources", "registers, memory and instructions (needs ptxas)", Emission::kAssembled, Resources},
+    {"sass", "machine code as text (needs ptxas, and nvdisasm or cuobjdump)", Emission::kAssembled,
+     [](C, T, M code) { return code->sass; }},
+    {"cubin", "machine code as it is (needs ptxas; give --output)", Emission::kAssembled,
+     [](C, T, M code) { return code->cubin; }},
 };
 
 absl::StatusOr<std::vector<const Emission*>> ParseEmit(const std::string& names) {
@@ -148,14 +151,21 @@ absl::StatusOr<std::string> Run(const Options& options) {
   for (const Target& target : *targets) {
     absl::StatusOr<CompiledKernel> compiled = formula->CompileFor(target, *arguments);
     if (!compiled.ok()) return std::move(compiled).status();
+    std::optional<KernelText> text_of_it;
     std::optional<MachineCode> code;
     for (const Emission* emission : *emissions) {
-      if (emission->assembled && !code.has_value()) {
+      if (emission->from == Emission::kText && !text_of_it.has_value()) {
+        absl::StatusOr<KernelText> printed = formula->TextFor(*arguments);
+        if (!printed.ok()) return std::move(printed).status();
+        text_of_it = *std::move(printed);
+      }
+      if (emission->from == Emission::kAssembled && !code.has_value()) {
         absl::StatusOr<MachineCode> made = Assemble(compiled->inspection->ptx, compiled->name, target.sm);
         if (!made.ok()) return std::move(made).status();
         code = *std::move(made);
       }
-      const std::string piece = emission->make(*compiled, code.has_value() ? &*code : nullptr);
+      const std::string piece = emission->make(*compiled, text_of_it.has_value() ? &*text_of_it : nullptr,
+                                               code.has_value() ? &*code : nullptr);
       if (piece.empty()) {
         return absl::NotFoundError(
             absl::StrCat("there is no ", emission->name,

@@ -63,6 +63,12 @@ struct ElementwiseVariant {
   std::shared_ptr<const Inspection> inspection;  // IR, LLVM IR, PTX, times by stage.
 };
 
+// A text that says what a kernel does; parsed with the signature it gives the same kernel IR.
+struct KernelText {
+  std::string text;
+  std::string signature;
+};
+
 // A parsed text, not tied to a device. A handle with shared ownership: cheap to copy; copies share the compiled
 // kernels. Safe to use from any thread. Calls queue their work on the stream and return.
 //
@@ -127,6 +133,10 @@ class Elementwise {
   // Thread-safe; nothing is loaded or kept. INVALID_ARGUMENT for an argument that the text does not have, has twice or
   // lacks, and for whatever a call with such arguments would be refused for.
   absl::StatusOr<CompiledKernel> CompileFor(const Target& target, const Signature& arguments) const;
+  // The same kernel back as a text of the language, one statement an operation, types inferred and functions put where
+  // they are called: what a call with arguments that are not aligned computes. Errors as CompileFor's, and
+  // UNIMPLEMENTED, naming the operation and its place, for what a text cannot say (functions that return early).
+  absl::StatusOr<KernelText> TextFor(const Signature& arguments) const;
   // Compiles and loads what calls with such arguments will need, each as CompileFor says and for arrays that are not
   // aligned, too, on as many threads as there are cores. Calls then find the code, as long as this formula or a copy
   // lives. All are tried; the error of the first that failed.

@@ -19,6 +19,7 @@
 #include "jit/ops/elementwise_arguments.h"
 #include "jit/ops/elementwise_kernel.h"
 #include "jit/ops/elementwise_plan.h"
+#include "jit/ops/elementwise_text.h"
 #include "jit/text/cat.h"
 #include "jit/text/emit.h"
 #include "jit/text/parser.h"
@@ -158,8 +159,8 @@ struct Elementwise::State {
                                        std::unique_ptr<const Plan>& here);
   absl::StatusOr<Kernel> CompileFor(const Device& device, const text::Typing& typing,
                                     const Specialization& specialization);
-  // What a call with arguments like these would be compiled to; see Elementwise::CompileFor.
-  absl::StatusOr<CompiledKernel> CompileLike(const Target& target, const Signature& arguments, bool wide);
+  // The kernel of a call with arguments like these; see Elementwise::CompileFor.
+  absl::StatusOr<ir::Kernel> KernelLike(const Signature& arguments, bool wide);
 };
 
 absl::StatusOr<const text::Typing*> Elementwise::State::TypingOf(const Arguments& arguments) {
@@ -508,11 +509,17 @@ absl::StatusOr<AnyArrayView> ArrayLike(const Device& device, DType dtype, Layout
 }  // namespace
 
 absl::StatusOr<CompiledKernel> Elementwise::CompileFor(const Target& target, const Signature& arguments) const {
-  return state_->CompileLike(target, arguments, /*wide=*/true);
+  SLIPWAY_ASSIGN_OR_RETURN(const ir::Kernel kernel, state_->KernelLike(arguments, /*wide=*/true));
+  return CompileOnce(kernel, target, state_->options);
 }
 
-absl::StatusOr<CompiledKernel> Elementwise::State::CompileLike(const Target& target, const Signature& arguments,
-                                                               bool wide) {
+absl::StatusOr<KernelText> Elementwise::TextFor(const Signature& arguments) const {
+  SLIPWAY_ASSIGN_OR_RETURN(const ir::Kernel kernel, state_->KernelLike(arguments, /*wide=*/false));
+  SLIPWAY_ASSIGN_OR_RETURN(elementwise::PrintedText printed, elementwise::PrintText(kernel));
+  return KernelText{std::move(printed.text), std::move(printed.signature)};
+}
+
+absl::StatusOr<ir::Kernel> Elementwise::State::KernelLike(const Signature& arguments, bool wide) {
   SLIPWAY_ASSIGN_OR_RETURN(const Device device, Device::Open(NullDriver()));
   const auto find = [](const std::vector<text::Parameter>& parameters, const std::string& name) {
     return std::find_if(parameters.begin(), parameters.end(), [&](const auto& each) { return each.name == name; });
@@ -573,15 +580,15 @@ absl::StatusOr<CompiledKernel> Elementwise::State::CompileLike(const Target& tar
     bound.outputs.push_back(&outputs.emplace_back(views.emplace_back(view)));
   }
   SLIPWAY_ASSIGN_OR_RETURN(const State::Specialized specialized, Specialize(device, bound, shapes));
-  SLIPWAY_ASSIGN_OR_RETURN(const ir::Kernel kernel, elementwise::BuildKernel(program, typing, specialized.form, name));
-  return CompileOnce(kernel, target, options);
+  return elementwise::BuildKernel(program, typing, specialized.form, name);
 }
 
 absl::Status Elementwise::Precompile(const Device& device, absl::Span<const Signature> arguments) const {
   SLIPWAY_ASSIGN_OR_RETURN(const Target target, TargetFor(device));
   return internal::RunAll(arguments.size(), [&](size_t i) -> absl::Status {
     for (const bool wide : {true, false}) {
-      SLIPWAY_ASSIGN_OR_RETURN(CompiledKernel compiled, state_->CompileLike(target, arguments[i], wide));
+      SLIPWAY_ASSIGN_OR_RETURN(const ir::Kernel kernel, state_->KernelLike(arguments[i], wide));
+      SLIPWAY_ASSIGN_OR_RETURN(CompiledKernel compiled, CompileOnce(kernel, target, state_->options));
       SLIPWAY_ASSIGN_OR_RETURN(Kernel loaded, Kernel::Load(device, std::move(compiled)));
       const std::lock_guard lock(state_->mutex);
       state_->precompiled.push_back(std::move(loaded));

@@ -125,6 +125,18 @@ TEST_F(CliTest, EvalRefuses) {
   EXPECT_THAT(Refused({"eval", "y = x", "x:c64=1"}), HasSubstr("input 'x': 1 is no complex64; make one in the text"));
 }
 
+// What it prints is a formula: it compiles to the same kernel.
+TEST_F(CliTest, PrintsKernelsAsText) {
+  const std::string types = "a:f32,x:f32[],y:f32[]";
+  const std::string text = Ok({"compile", "z = a * x + y", "--types", types, "--emit", "text"});
+  EXPECT_THAT(text, AllOf(HasSubstr("// "), HasSubstr("a"), HasSubstr(" * "), HasSubstr(" + ")));
+  const size_t body = text.find('\n');
+  const std::string again = Ok(
+      {"compile", text.substr(body + 1), "--signature", text.substr(3, body - 3), "--types", types, "--emit", "text"});
+  EXPECT_EQ(again, text);
+  EXPECT_THAT(Refused({"compile", "z = w", "--types", "a:f32", "--emit", "text"}), HasSubstr("'a' is not in the text"));
+}
+
 TEST_F(CliTest, CompilesForArchitecturesThatAreNotHere) {
   const std::string ptx = Ok({"compile", "z = a * x + y", "--types", "a:f32,x:f32[],y:f32[]"});
   EXPECT_THAT(ptx,
@@ -232,8 +244,8 @@ TEST_F(CliTest, TheCache) {
   Ok({"compile", "y = x + 1", "--types", "x:f32[]", "--name", "more", "--opt", "1"});
   Ok({"compile", "y = x + 2", "--types", "x:f32[]", "--name", "more"});
   const std::string list = Ok({"cache", "list"});
-  EXPECT_THAT(
-      list, AllOf(HasSubstr("5 entries, "), HasSubstr(" ptx   elementwise for target sm_90:"), HasSubstr(" host  elementwise for host ")));
+  EXPECT_THAT(list, AllOf(HasSubstr("5 entries, "), HasSubstr(" ptx   elementwise for target sm_90:"),
+                          HasSubstr(" host  elementwise for host ")));
   const auto json = nlohmann::json::parse(Ok({"cache", "list", "--json"}));
   EXPECT_EQ(json.size(), 5u);
   EXPECT_EQ(json[0]["wrong"], "");
