@@ -486,6 +486,7 @@ bool SetUp(const uint32_t (&size)[3], std::byte* warps, size_t stride, uint32_t 
            uint64_t local_bytes) {
   const uint32_t threads = size[0] * size[1] * size[2];
   bool whole = true;
+  uint32_t place[3] = {};
   for (uint32_t i = 0; i < warp_count; ++i) {
     Warp& warp = *reinterpret_cast<Warp*>(warps + i * stride);
     std::memset(static_cast<void*>(&warp), 0, sizeof(Warp));
@@ -493,11 +494,18 @@ bool SetUp(const uint32_t (&size)[3], std::byte* warps, size_t stride, uint32_t 
     warp.local = local + uint64_t{i} * kLanes * local_bytes;
     const uint32_t lanes = std::min(kLanes, threads - warp.first);
     warp.exists = lanes == kLanes ? kAllLanes : (1U << lanes) - 1;
-    for (uint32_t lane = 0; lane < lanes; ++lane) {
-      const uint32_t thread = warp.first + lane;
-      warp.tid[0][lane] = thread % size[0];
-      warp.tid[1][lane] = thread / size[0] % size[1];
-      warp.tid[2][lane] = thread / size[0] / size[1];
+    for (uint32_t lane = 0; lane < lanes;) {  // Row by row: a division a thread is what would be seen.
+      const uint32_t in_row = std::min(lanes - lane, size[0] - place[0]);
+      for (const uint32_t end = lane + in_row; lane < end; ++lane) {
+        warp.tid[0][lane] = place[0]++;
+        warp.tid[1][lane] = place[1];
+        warp.tid[2][lane] = place[2];
+      }
+      if (place[0] < size[0]) break;
+      place[0] = 0;
+      if (++place[1] < size[1]) continue;
+      place[1] = 0;
+      ++place[2];
     }
     if (lanes == kLanes) {
       if (size[0] % kRowLanes == 0) warp.width = kRowLanes;

@@ -18,7 +18,8 @@ namespace slipway::cpu {
 //     if (0 < x + from && x + from < last) for (t = from; t != to; ++t) body(t);
 //   }
 //
-// Numbers that wrap begin a new range. Needs loops in rotated form, and leaves them in it.
+// Numbers that wrap begin a new range. The lanes of a warp, of which there are few and always as many, are not shared out:
+// all that go one way run in the version for it, those that part in the loop as it was. Needs loops in rotated form, and leaves them in it.
 class SplitThreadLoopPass : public llvm::PassInfoMixin<SplitThreadLoopPass> {
  public:
   llvm::PreservedAnalyses run(llvm::Function& function, llvm::FunctionAnalysisManager& analyses);
