@@ -187,8 +187,11 @@ std::optional<Candidate> Match(llvm::Loop& loop, const llvm::DominatorTree& domi
 
 class Splitter {
  public:
-  explicit Splitter(const Candidate& candidate)
-      : loop_(candidate), b_(candidate.header->getContext()), type_(candidate.threads.index->getType()) {}
+  Splitter(const Candidate& candidate, bool masks_are_cheap)
+      : loop_(candidate),
+        masks_are_cheap_(masks_are_cheap),
+        b_(candidate.header->getContext()),
+        type_(candidate.threads.index->getType()) {}
 
   void Run() {
     if (auto* const lanes = llvm::dyn_cast<llvm::ConstantInt>(loop_.threads.bound)) return SplitLanes(lanes);
@@ -382,12 +385,19 @@ class Splitter {
 
   llvm::MDNode* CopyOfLoopId() {
     llvm::SmallVector<llvm::Metadata*, 4> parts(id_->op_begin(), id_->op_end());
+    // What is left of a range after whole vectors, seven of thirty-one threads, costs more than they do.
+    if (masks_are_cheap_) {
+      parts.push_back(llvm::MDNode::get(b_.getContext(),
+                                        {llvm::MDString::get(b_.getContext(), "llvm.loop.vectorize.predicate.enable"),
+                                         llvm::ConstantAsMetadata::get(b_.getTrue())}));
+    }
     llvm::MDNode* const copy = llvm::MDNode::getDistinct(b_.getContext(), parts);
     copy->replaceOperandWith(0, copy);
     return copy;
   }
 
   const Candidate& loop_;
+  const bool masks_are_cheap_;
   llvm::IRBuilder<> b_;
   llvm::Type* const type_;  // Of the loop's index.
   llvm::MDNode* const id_ = loop_.loop->getLoopID();
@@ -404,7 +414,7 @@ llvm::PreservedAnalyses SplitThreadLoopPass::run(llvm::Function& function, llvm:
   for (llvm::Loop* loop : loops.getLoopsInPreorder()) {
     if (std::optional<Candidate> found = Match(*loop, dominators)) candidates.push_back(*std::move(found));
   }
-  for (const Candidate& candidate : candidates) Splitter(candidate).Run();
+  for (const Candidate& candidate : candidates) Splitter(candidate, masks_are_cheap_).Run();
   return candidates.empty() ? llvm::PreservedAnalyses::all() : llvm::PreservedAnalyses::none();
 }
 
