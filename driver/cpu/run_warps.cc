@@ -324,8 +324,8 @@ CpuRegion WholeRegion(const CpuWait& wait, const Warp& warp) {
   return warp.width == kLanes ? wait.full : warp.width != 0 ? wait.rows : nullptr;
 }
 
-uint32_t Run(Block& block, Warp& warp, CpuRegion region, uint32_t lanes) {
-  return region(&block.launch, block.shared, block.launch.params, &warp, lanes);
+uint32_t Run(Block& block, Warp& warp, CpuRegion region, uint32_t which) {
+  return region(&block.launch, block.shared, block.launch.params, &warp, which);
 }
 
 // All 32 lanes of a warp have come from the wait `at`, as a whole, to `next`. Runs them on as long as what they wait
@@ -340,14 +340,14 @@ uint32_t RunOn(Block& block, Warp& warp, uint32_t at, uint32_t next) {
     if (next >= block.regions.count || !block.wait(next).in_full) return next;
     at = next;
     const CpuRegion whole = WholeRegion(block.wait(at), warp);
-    next = whole == nullptr ? kLanesDiffer : Run(block, warp, whole, kAllLanes);
+    next = whole == nullptr ? kLanesDiffer : Run(block, warp, whole, 1);
   }
 }
 
 // The same, from a wait on.
 uint32_t RunAll(Block& block, Warp& warp, uint32_t at) {
   const CpuRegion whole = WholeRegion(block.wait(at), warp);
-  return RunOn(block, warp, at, whole == nullptr ? kLanesDiffer : Run(block, warp, whole, kAllLanes));
+  return RunOn(block, warp, at, whole == nullptr ? kLanesDiffer : Run(block, warp, whole, 1));
 }
 
 // A CpuFailure of the launch, in this block or another; 0 if there is none.
@@ -418,6 +418,14 @@ void StartApart(Block& block, uint32_t at) {
 // Whether all threads of the block wait there for all others, and for nothing else.
 bool IsForAll(const CpuWait& wait) { return wait.kind == Wait::kBarrier && wait.is_whole && wait.mode == Mode::kNone; }
 
+// Whether the warps of a block that all come there go on together.
+bool IsInStep(const CpuWait& wait) { return wait.in_full || IsForAll(wait); }
+
+bool Trapped(Block& block) {
+  block.failure = FailureOf(block.launch);
+  return true;
+}
+
 // Runs a block of whole warps, all of one width, as long as all lanes of each stay together and all warps come to one
 // barrier after the other, as most do until they end: nobody has to note who waits where. False if they no longer do;
 // it is noted then.
@@ -429,24 +437,34 @@ bool RunInStep(Block& block) {
       return false;
     }
     uint32_t all = 0;  // Where the first warp came to; never the start.
-    for (uint32_t i = 0; i < block.warp_count; ++i) {
-      uint32_t next = Run(block, block.warp(i), whole, kAllLanes);
-      if (next == all) continue;
-      next = RunOn(block, block.warp(i), at, next);
-      if (next == kTrapped) {
-        block.failure = FailureOf(block.launch);
-        return true;
+    for (uint32_t i = 0; i < block.warp_count;) {
+      Warp& first = block.warp(i);
+      const uint32_t next = Run(block, first, whole, block.warp_count - i);
+      if (next == kTrapped) return Trapped(block);
+      const uint32_t last = i + first.ran, came_to = first.came_to;
+      if (i == 0 && last == block.warp_count && (next == kEnded || IsInStep(block.wait(next)))) {
+        all = next;
+        break;
       }
-      const bool for_all = next == kEnded || (next < block.regions.count && IsForAll(block.wait(next)));
-      if (i == 0 && for_all) all = next;
-      if (next == all) continue;
-      StartApart(block, at);
-      for (uint32_t k = 0; k <= i; ++k) {
-        block.warp(k).ready = 0;
-        Note(block, block.warp(k), kAllLanes, k < i ? all : next);
+      for (; i < block.warp_count && i <= last; ++i) {
+        const uint32_t own = RunOn(block, block.warp(i), at, i < last ? came_to : next);
+        if (own == kTrapped) return Trapped(block);
+        const bool for_all = own == kEnded || (own < block.regions.count && IsForAll(block.wait(own)));
+        if (i == 0 && for_all) all = own;
+        if (own == all) continue;
+        StartApart(block, at);
+        const auto note = [&](uint32_t k, uint32_t where) {
+          if (where == kLanesDiffer) return;  // It has not run.
+          block.warp(k).ready = 0;
+          Note(block, block.warp(k), kAllLanes, where);
+        };
+        for (uint32_t k = 0; k < i; ++k) note(k, all);
+        note(i, own);
+        for (uint32_t k = i + 1; k < last; ++k) note(k, came_to);
+        if (i < last && last < block.warp_count) note(last, next);
+        if (block.failure == 0) RunWarp(block, block.warp(i));  // What its lanes wait for may be each other alone.
+        return block.failure != 0;
       }
-      if (block.failure == 0) RunWarp(block, block.warp(i));  // What its lanes wait for may be each other alone.
-      return block.failure != 0;
     }
     if (all == kEnded) return true;
     at = all;
@@ -486,6 +504,7 @@ bool SetUp(const uint32_t (&size)[3], std::byte* warps, size_t stride, uint32_t 
            uint64_t local_bytes) {
   const uint32_t threads = size[0] * size[1] * size[2];
   bool whole = true;
+  uint32_t place[3] = {};
   for (uint32_t i = 0; i < warp_count; ++i) {
     Warp& warp = *reinterpret_cast<Warp*>(warps + i * stride);
     std::memset(static_cast<void*>(&warp), 0, sizeof(Warp));
@@ -493,11 +512,18 @@ bool SetUp(const uint32_t (&size)[3], std::byte* warps, size_t stride, uint32_t 
     warp.local = local + uint64_t{i} * kLanes * local_bytes;
     const uint32_t lanes = std::min(kLanes, threads - warp.first);
     warp.exists = lanes == kLanes ? kAllLanes : (1U << lanes) - 1;
-    for (uint32_t lane = 0; lane < lanes; ++lane) {
-      const uint32_t thread = warp.first + lane;
-      warp.tid[0][lane] = thread % size[0];
-      warp.tid[1][lane] = thread / size[0] % size[1];
-      warp.tid[2][lane] = thread / size[0] / size[1];
+    for (uint32_t lane = 0; lane < lanes;) {  // Row by row: a division a thread is what would be seen.
+      const uint32_t in_row = std::min(lanes - lane, size[0] - place[0]);
+      for (const uint32_t end = lane + in_row; lane < end; ++lane) {
+        warp.tid[0][lane] = place[0]++;
+        warp.tid[1][lane] = place[1];
+        warp.tid[2][lane] = place[2];
+      }
+      if (place[0] < size[0]) break;
+      place[0] = 0;
+      if (++place[1] < size[1]) continue;
+      place[1] = 0;
+      ++place[2];
     }
     if (lanes == kLanes) {
       if (size[0] % kRowLanes == 0) warp.width = kRowLanes;
@@ -524,7 +550,7 @@ extern "C" void slipway_cpu_run_warps(CpuLaunch* launch, uint64_t first, uint64_
   const uint32_t(&size)[3] = launch->block;
   const uint32_t threads = size[0] * size[1] * size[2];
   const uint32_t warp_count = (threads + kLanes - 1) / kLanes;
-  const size_t stride = sizeof(Warp) + (regions->slot_bytes + alignof(Warp) - 1) / alignof(Warp) * alignof(Warp);
+  const size_t stride = Stride(regions->slot_bytes);
   Scratch& own = scratch;
   std::byte* const warps = own.warps.Reserve(warp_count * stride);
   std::byte* const local = own.local.Reserve(warp_count * kLanes * regions->local_bytes);

@@ -69,10 +69,12 @@ enum class Mode : uint8_t {
 
 struct Warp;
 
-// Runs a region for lanes of a warp: all 32 (`full`) or those of `lanes` (`some`), which is not 0. Gives the wait at
-// which all of them stand, or one of the values below.
+// Runs a region: for all 32 lanes of each of `which` warps that follow each other (`full`, `rows`), or for the lanes
+// `which`, not 0, of one (`some`). Gives the wait at which all of them stand, or one of the values below. The first
+// ends where a warp comes to another wait than those before it, or gives up, and give what that one comes to:
+// Warp::ran.
 using CpuRegion = uint32_t (*)(CpuLaunch* launch, std::byte* shared, const std::byte* params, Warp* warp,
-                               uint32_t lanes);
+                               uint32_t which);
 inline constexpr uint32_t kSeeLanes = 0xffffffff;  // Where each stands is in Warp::at.
 inline constexpr uint32_t kTrapped = 0xfffffffe;   // A thread executed `trap`.
 inline constexpr uint32_t kLanesDiffer =
@@ -121,6 +123,10 @@ struct alignas(64) Warp {
   uint32_t block[3];           // %ctaid
   uint32_t first;              // Number of the first lane's thread in the block.
   std::byte* local;            // Local memory: local_bytes a lane.
+  // Of the first of the warps that `full` or `rows` was called for: so many of them have come to the wait `came_to`. If
+  // there are more, the next one is that of which the result tells.
+  uint32_t ran;
+  uint32_t came_to;
 
   // The scheduler's.
   uint32_t exists;              // Lanes that have a thread.
@@ -134,6 +140,11 @@ struct alignas(64) Warp {
   // multiples of 8 on, and `rows` can; 0, and neither can.
   uint32_t width;
 };
+
+// From a warp to the next one of its block, in bytes.
+constexpr uint64_t Stride(uint64_t slot_bytes) {
+  return sizeof(Warp) + (slot_bytes + alignof(Warp) - 1) / alignof(Warp) * alignof(Warp);
+}
 
 // Runs blocks [first, last) of a kernel in regions; called by the function that CpuKernel::run points to.
 extern "C" void slipway_cpu_run_warps(CpuLaunch* launch, uint64_t first, uint64_t last, std::byte* shared,

@@ -1,4 +1,8 @@
 // Functions of floats alone (PTX ISA 9.7.3): reciprocals, roots, approximate transcendentals, tests.
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+
 #include "driver/cpu/translate/float_arithmetic.h"
 #include "driver/cpu/translate/instructions.h"
 #include "llvm/IR/Intrinsics.h"
@@ -61,6 +65,38 @@ void ApproximateIntrinsic(Emitter& e) {
   Approximate(e, [&](Value* x) { return e.Call(kId, {x}); });
 }
 
+// 2^x, by operations that vectorise, as calls of the C library do not: x = n + f with |f| <= 1/2, and seven terms of
+// the series of e^(f ln 2), of which the next is below 2^-27.
+Value* PowerOfTwo(Emitter& e, Value* x) {
+  static constexpr double kTerms[] = {1.5252733804059838e-05, 0.00015403530393381606, 0.0013333558146428441,
+                                      0.009618129107628477,   0.055504108664821576,   0.2402265069591007,
+                                      0.6931471805599453};  // ln(2)^k / k!, from 7 down to 1.
+  // A sum of this size has the nearest integer in its lowest bits.
+  constexpr float kInteger = 0x1.8p23F;
+  constexpr uint32_t kIntegerBits = 0x4b400000, kBias = 127, kMantissa = 23;
+  const auto real = [&](double value) { return llvm::ConstantFP::get(x->getType(), value); };
+  // Beyond, the result is 0 or infinite. A NaN goes along as any number.
+  Value* const above = e.b.CreateSelect(e.b.CreateFCmpOGT(x, real(-252)), x, real(-252));
+  Value* const clamped = e.b.CreateSelect(e.b.CreateFCmpOLT(above, real(252)), above, real(252));
+  Value* const sum = e.b.CreateFAdd(clamped, real(kInteger));
+  Value* const n = e.b.CreateSub(e.Bits(sum), e.Int(32, kIntegerBits));
+  Value* const f = e.b.CreateFSub(clamped, e.b.CreateFSub(sum, real(kInteger)));
+  Value* series = real(kTerms[0]);
+  for (size_t k = 1; k < std::size(kTerms); ++k) series = e.Call(llvm::Intrinsic::fma, {series, f, real(kTerms[k])});
+  series = e.Call(llvm::Intrinsic::fma, {series, f, real(1)});
+  // In two steps, as the result may be subnormal, or infinite.
+  const auto power = [&](Value* exponent) {
+    return e.b.CreateBitCast(e.b.CreateShl(e.b.CreateAdd(exponent, e.Int(32, kBias)), kMantissa), x->getType());
+  };
+  Value* const half = e.b.CreateAShr(n, 1);
+  Value* const result = e.b.CreateFMul(e.b.CreateFMul(series, power(half)), power(e.b.CreateSub(n, half)));
+  return e.b.CreateSelect(e.b.CreateFCmpUNO(x, x), x, result);
+}
+
+void Ex2(Emitter& e) {
+  Approximate(e, [&](Value* x) { return PowerOfTwo(e, x); });
+}
+
 void Rsqrt(Emitter& e) {
   Approximate(e, [&](Value* x) {
     return e.b.CreateFDiv(llvm::ConstantFP::get(x->getType(), 1), e.Call(llvm::Intrinsic::sqrt, {x}));
@@ -101,7 +137,7 @@ constexpr InstructionRow kRows[] = {
     {"sin", &ApproximateIntrinsic<llvm::Intrinsic::sin>, types::kF32},
     {"cos", &ApproximateIntrinsic<llvm::Intrinsic::cos>, types::kF32},
     {"lg2", &ApproximateIntrinsic<llvm::Intrinsic::log2>, types::kF32},
-    {"ex2", &ApproximateIntrinsic<llvm::Intrinsic::exp2>, types::kF32 | types::kHalves | types::kPackedHalves},
+    {"ex2", &Ex2, types::kF32 | types::kHalves | types::kPackedHalves},
     {"tanh", &ApproximateIntrinsic<llvm::Intrinsic::tanh>, types::kF32 | types::kHalves | types::kPackedHalves},
     {"copysign", &CopySign, types::kF32F64},
     {"testp", &TestP, types::kF32F64},

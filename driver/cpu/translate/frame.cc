@@ -13,6 +13,7 @@ namespace slipway::cpu {
 namespace {
 
 constexpr uint32_t kMaxParameterAlign = 16;
+constexpr uint32_t kSharedAlign = 128;  // As CpuRunBlocks asks for.
 constexpr char kSeldomRuns[] = "slipway.seldom";
 
 }  // namespace
@@ -31,6 +32,13 @@ void SetParamsAttributes(llvm::Function* function, unsigned argument, uint64_t b
   function->addDereferenceableParamAttr(argument, std::max<uint64_t>(bytes, 1));
   function->addParamAttr(argument,
                          llvm::Attribute::getWithAlignment(function->getContext(), llvm::Align(kMaxParameterAlign)));
+}
+
+void SetSharedAttributes(llvm::Function* function, unsigned argument, uint64_t bytes) {
+  if (bytes == 0) return;
+  function->addDereferenceableParamAttr(argument, bytes);
+  function->addParamAttr(argument,
+                         llvm::Attribute::getWithAlignment(function->getContext(), llvm::Align(kSharedAlign)));
 }
 
 void ReadLaunchDimensions(llvm::IRBuilder<>& b, ThreadContext& thread) {

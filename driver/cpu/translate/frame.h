@@ -21,6 +21,10 @@ bool SeldomRuns(const llvm::Function& function);
 // out of the loops.
 void SetParamsAttributes(llvm::Function* function, unsigned argument, uint64_t bytes);
 
+// Of the argument that is the block's shared memory, of which so many bytes are there whatever the launch: what lies at
+// a place in them that is known may be read before a branch that guards it.
+void SetSharedAttributes(llvm::Function* function, unsigned argument, uint64_t bytes);
+
 // Reads the sizes of block and grid; thread.launch is set.
 void ReadLaunchDimensions(llvm::IRBuilder<>& b, ThreadContext& thread);
 

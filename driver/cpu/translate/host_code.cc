@@ -17,6 +17,7 @@
 #include "llvm/ExecutionEngine/Orc/JITTargetMachineBuilder.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Verifier.h"
+#include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Support/xxhash.h"
@@ -46,6 +47,10 @@ absl::StatusOr<llvm::orc::JITTargetMachineBuilder> Host() {
     llvm::Expected<llvm::orc::JITTargetMachineBuilder> builder = llvm::orc::JITTargetMachineBuilder::detectHost();
     if (!builder) return new Found(Bug("LLVM does not know this host", builder.takeError()));
     builder->setCodeGenOptLevel(llvm::CodeGenOptLevel::Default);
+    // AMD's gathers take longer than the loads that they stand for, Intel's since the microcode against Gather Data
+    // Sampling (Intel Security Advisory 00828, August 2023), and elsewhere about as long. Without them a load that all
+    // lanes make from one address, under a branch, does not become one.
+    if (builder->getTargetTriple().isX86()) builder->addFeatures({"+prefer-no-gather"});
     return new Found(*std::move(builder));
   }();
   return *host;
@@ -113,12 +118,13 @@ void Optimize(llvm::Module& module, llvm::TargetMachine& machine) {
   // After registers have become values and device functions have been inlined.
   passes.registerPeepholeEPCallback(
       [](llvm::FunctionPassManager& manager, llvm::OptimizationLevel) { manager.addPass(RecoverAddressesPass()); });
-  passes.registerVectorizerStartEPCallback([](llvm::FunctionPassManager& manager, llvm::OptimizationLevel) {
+  const bool masks_are_cheap = machine.getMCSubtargetInfo()->checkFeatures("+avx512vl");
+  passes.registerVectorizerStartEPCallback([=](llvm::FunctionPassManager& manager, llvm::OptimizationLevel) {
     manager.addPass(llvm::LoopSimplifyPass());
     manager.addPass(InterchangeLoopsPass());
     manager.addPass(RecoverAddressesPass());
     manager.addPass(TightenThreadLoopPass());
-    manager.addPass(SplitThreadLoopPass());
+    manager.addPass(SplitThreadLoopPass(masks_are_cheap));
     manager.addPass(llvm::SimplifyCFGPass());
   });
   passes.registerVectorizerEndEPCallback(

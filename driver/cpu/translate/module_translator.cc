@@ -318,6 +318,7 @@ class Translator {
     SetTranslatedAttributes(body);
     body->addParamAttr(0, llvm::Attribute::NoAlias);
     body->addDereferenceableParamAttr(0, sizeof(CpuLaunch));
+    SetSharedAttributes(body, 3, kernel.shared_bytes);
     SetParamsAttributes(body, 4, kernel.params_bytes);
     module_.threads_are_apart = !with_local_memory_.contains(&source);
     Emitter e(builder_, module_, source);

@@ -299,6 +299,7 @@ class KernelRegions {
     if (!whole) SetSeldomRuns(function);
     function->addParamAttr(0, llvm::Attribute::NoAlias);
     function->addDereferenceableParamAttr(0, sizeof(CpuLaunch));
+    SetSharedAttributes(function, 1, layout_.shared_bytes);
     SetParamsAttributes(function, kParamsArgument, layout_.params_bytes);
     function->addParamAttr(3, llvm::Attribute::NoAlias);
     function->addDereferenceableParamAttr(3, sizeof(Warp) + slot_bytes_);
@@ -312,7 +313,6 @@ class KernelRegions {
     warp_ = function->getArg(3);
     operands_left_.clear();
     ReadLaunchDimensions(b_, thread);
-    Value* const first = LoadConstant(warp_, offsetof(Warp, first), b_.getInt32Ty());
     for (int i = 0; i < 3; ++i) {
       thread.block[i] = LoadConstant(warp_, offsetof(Warp, block) + 4 * i, b_.getInt32Ty());
     }
@@ -320,16 +320,18 @@ class KernelRegions {
       e.storage[kernel_.params[i]] =
           b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), function->getArg(kParamsArgument), layout_.params[i].offset);
     }
-    Value* const local = local_.empty() ? nullptr : LoadConstant(warp_, offsetof(Warp, local), ptr);
     e.carry = e.EntryAlloca(b_.getInt1Ty(), 0);
     EnterChecks(e, nullptr);
     const bool several = region.leads_to.size() + (region.may_end ? 1 : 0) != 1;
     // Of some lanes each says where it stands, for those of the warp that do not take part.
     Value* const next = several || !whole ? e.EntryAlloca(b_.getInt32Ty(), 0) : nullptr;
 
-    if (whole) EmitCompare(function, region, lanes);
-
-    // The loop over lanes, and what all of them share before it.
+    // The loops over warps and lanes, and what all lanes of a warp share before theirs.
+    WarpLoop warps;
+    if (whole) warps = OpenWarps(function);
+    Value* const first = LoadConstant(warp_, offsetof(Warp, first), b_.getInt32Ty());
+    Value* const local = local_.empty() ? nullptr : LoadConstant(warp_, offsetof(Warp, local), ptr);
+    if (whole) EmitCompare(function, region, lanes, warps);
     llvm::BasicBlock* const ended = llvm::BasicBlock::Create(context(), "ended", function);
     llvm::BasicBlock* const trapped = llvm::BasicBlock::Create(context(), "trapped", function);
     LaneLoop loop = OpenLoop(lanes, function);
@@ -378,12 +380,79 @@ class KernelRegions {
     if (next != nullptr) StoreEntry(e, offsetof(Warp, at), sizeof(uint32_t), b_.CreateLoad(b_.getInt32Ty(), next));
     StoreLeft(e, region);
     CloseLoop(loop);
-    if (several) {
-      b_.CreateRet(whole ? WhereAllStand() : b_.getInt32(kSeeLanes));
+    Value* const only =
+        several ? nullptr : b_.getInt32(region.may_end ? kEnded : static_cast<uint32_t>(region.leads_to[0]));
+    if (whole) {
+      CloseWarps(function, warps, only);
     } else {
-      b_.CreateRet(b_.getInt32(region.may_end ? kEnded : static_cast<uint32_t>(region.leads_to[0])));
+      b_.CreateRet(several ? b_.getInt32(kSeeLanes) : only);
     }
     return function;
+  }
+
+  // --- The loop over warps, which leaves it where one comes to another wait than those before it.
+
+  struct WarpLoop {
+    llvm::BasicBlock* header = nullptr;
+    llvm::PHINode* index = nullptr;
+    llvm::PHINode* came = nullptr;  // Where those before it have come to.
+    llvm::BasicBlock* leave = nullptr;
+    llvm::PHINode* result = nullptr;  // There.
+    llvm::PHINode* ran = nullptr;
+    llvm::PHINode* came_to = nullptr;
+  };
+
+  WarpLoop OpenWarps(llvm::Function* function) {
+    llvm::Type* const i32 = b_.getInt32Ty();
+    Value* const first = function->getArg(3);
+    WarpLoop loop;
+    llvm::BasicBlock* const before = b_.GetInsertBlock();
+    loop.header = llvm::BasicBlock::Create(context(), "warp", function);
+    loop.leave = llvm::BasicBlock::Create(context(), "leave", function);
+    b_.SetInsertPoint(loop.leave);
+    loop.result = b_.CreatePHI(i32, 3);
+    loop.ran = b_.CreatePHI(i32, 3);
+    loop.came_to = b_.CreatePHI(i32, 3);
+    b_.CreateStore(loop.ran, WarpField(first, offsetof(Warp, ran)));
+    b_.CreateStore(loop.came_to, WarpField(first, offsetof(Warp, came_to)));
+    b_.CreateRet(loop.result);
+    b_.SetInsertPoint(before);
+    b_.CreateBr(loop.header);
+    b_.SetInsertPoint(loop.header);
+    loop.index = b_.CreatePHI(i32, 2);
+    loop.index->addIncoming(b_.getInt32(0), before);
+    loop.came = b_.CreatePHI(i32, 2);
+    loop.came->addIncoming(b_.getInt32(kSeeLanes), before);
+    warp_ = b_.CreateInBoundsGEP(
+        b_.getInt8Ty(), first,
+        b_.CreateMul(b_.CreateZExt(loop.index, b_.getInt64Ty()), b_.getInt64(Stride(slot_bytes_)), "", true, true));
+    return loop;
+  }
+
+  void Leave(WarpLoop& loop, Value* result, Value* ran, Value* came_to) {
+    loop.result->addIncoming(result, b_.GetInsertBlock());
+    loop.ran->addIncoming(ran, b_.GetInsertBlock());
+    loop.came_to->addIncoming(came_to, b_.GetInsertBlock());
+  }
+
+  // Behind the loop over lanes. `only` is the one wait to which the region leads, null if there are several.
+  void CloseWarps(llvm::Function* function, WarpLoop& loop, Value* only) {
+    Value* came = only;
+    if (only == nullptr) {
+      Value* const at = WhereAllStand();
+      came = b_.CreateSelect(b_.CreateICmpEQ(loop.index, b_.getInt32(0)), at, loop.came);
+      Value* const same = b_.CreateAnd(b_.CreateICmpEQ(at, came), b_.CreateICmpNE(at, b_.getInt32(kSeeLanes)));
+      llvm::BasicBlock* const in_step = llvm::BasicBlock::Create(context(), "in_step", function);
+      Leave(loop, at, loop.index, loop.came);
+      b_.CreateCondBr(same, in_step, loop.leave);
+      b_.SetInsertPoint(in_step);
+    }
+    Value* const next = b_.CreateAdd(loop.index, b_.getInt32(1), "", true, true);
+    Leave(loop, came, next, came);
+    loop.index->addIncoming(next, b_.GetInsertBlock());
+    loop.came->addIncoming(came, b_.GetInsertBlock());
+    b_.CreateCondBr(b_.CreateICmpULT(next, function->getArg(4)), loop.header, loop.leave)
+        ->setMetadata(llvm::LLVMContext::MD_loop, ThreadLoopMetadata(module_, context(), ThreadAxis::kOther));
   }
 
   // --- The loop over lanes: one of 32 turns, one for each of the warp's rows, or one over the lanes that are given.
@@ -507,11 +576,21 @@ class KernelRegions {
   }
   Value* BitPerLane(Value* conditions) { return b_.CreateBitCast(conditions, b_.getInt32Ty()); }
 
+  // By pieces that each lie in one of the stores of the loop, whatever vectors it is made of: a processor that reads
+  // back what it has just written across the border of two stores waits until both are in the cache.
   Value* WhereAllStand() {
-    Value* const at = LoadLanes(offsetof(Warp, at));
-    Value* const first = b_.CreateExtractElement(at, uint64_t{0});
-    Value* const differ = BitPerLane(b_.CreateICmpNE(at, b_.CreateVectorSplat(kLanes, first)));
-    return b_.CreateSelect(b_.CreateICmpEQ(differ, b_.getInt32(0)), first, b_.getInt32(kSeeLanes));
+    constexpr uint32_t kPiece = 4;
+    Value* const first = b_.CreateLoad(b_.getInt32Ty(), WarpField(warp_, offsetof(Warp, at)));
+    Value* const expected = b_.CreateVectorSplat(kPiece, first);
+    Value* differ = nullptr;
+    for (uint32_t lane = 0; lane < kLanes; lane += kPiece) {
+      Value* const address = WarpField(warp_, offsetof(Warp, at) + sizeof(uint32_t) * lane);
+      Value* const piece = b_.CreateAlignedLoad(expected->getType(), address, llvm::Align(sizeof(uint32_t) * kPiece));
+      Value* const changed = b_.CreateXor(piece, expected);
+      differ = differ == nullptr ? changed : b_.CreateOr(differ, changed);
+    }
+    differ = b_.CreateBitCast(differ, b_.getIntNTy(32 * kPiece));
+    return b_.CreateSelect(b_.CreateIsNull(differ), first, b_.getInt32(kSeeLanes));
   }
 
   // --- Operations of a whole warp, as vectors. The same for some of its lanes: warp_operations.cc.
@@ -625,7 +704,7 @@ class KernelRegions {
 
   // Gives up where the values of a register that are thought to grow evenly from lane to lane do not, or would wrap:
   // lanes that have gone different ways may come together in different turns of a loop.
-  void EmitCompare(llvm::Function* function, const Region& region, Lanes lanes) {
+  void EmitCompare(llvm::Function* function, const Region& region, Lanes lanes, WarpLoop& warps) {
     const uint32_t width = lanes == Lanes::kRows ? kRowLanes : kLanes;
     Value* differ = nullptr;
     const auto note = [&](Value* conditions) {
@@ -663,11 +742,9 @@ class KernelRegions {
       note(b_.CreateICmpNE(entries, expected));
     }
     if (differ == nullptr) return;
-    llvm::BasicBlock* const differs = llvm::BasicBlock::Create(context(), "lanes_differ", function);
     llvm::BasicBlock* const agree = llvm::BasicBlock::Create(context(), "lanes_agree", function);
-    b_.CreateCondBr(differ, differs, agree, llvm::MDBuilder(context()).createUnlikelyBranchWeights());
-    b_.SetInsertPoint(differs);
-    b_.CreateRet(b_.getInt32(kLanesDiffer));
+    Leave(warps, b_.getInt32(kLanesDiffer), warps.index, warps.came);
+    b_.CreateCondBr(differ, warps.leave, agree, llvm::MDBuilder(context()).createUnlikelyBranchWeights());
     b_.SetInsertPoint(agree);
   }
 

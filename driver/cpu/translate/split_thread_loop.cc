@@ -187,39 +187,69 @@ std::optional<Candidate> Match(llvm::Loop& loop, const llvm::DominatorTree& domi
 
 class Splitter {
  public:
-  explicit Splitter(const Candidate& candidate)
-      : loop_(candidate), b_(candidate.header->getContext()), type_(candidate.threads.index->getType()) {}
+  Splitter(const Candidate& candidate, bool masks_are_cheap)
+      : loop_(candidate),
+        masks_are_cheap_(masks_are_cheap),
+        b_(candidate.header->getContext()),
+        type_(candidate.threads.index->getType()) {}
 
   void Run() {
+    if (auto* const lanes = llvm::dyn_cast<llvm::ConstantInt>(loop_.threads.bound)) return SplitLanes(lanes);
+    SplitRanges();
+  }
+
+ private:
+  // Of the lanes of a warp, whose number is known: one version for each way that all of them can go together, and the
+  // loop as it is for when they part. So few lanes are no work to share out to ranges: what is left of one after whole
+  // vectors would be done lane by lane.
+  void SplitLanes(llvm::ConstantInt* lanes) {
+    llvm::Function* const function = loop_.header->getParent();
+    BasicBlock* const check = BasicBlock::Create(b_.getContext(), "check", function, loop_.header);
+    BasicBlock* const together = BasicBlock::Create(b_.getContext(), "together", function, loop_.header);
+    loop_.preheader->getTerminator()->replaceSuccessorWith(loop_.header, check);
+    from_ = llvm::ConstantInt::get(type_, 0);
+    b_.SetInsertPoint(check);
+    b_.CreateCondBr(b_.CreateICmpEQ(Count(lanes), lanes), together, loop_.header);
+    b_.SetInsertPoint(together);
+    EmitVersions(together, loop_.exit, lanes);
+    loop_.threads.index->replaceIncomingBlockWith(loop_.preheader, check);
+  }
+
+  void SplitRanges() {
     llvm::Function* const function = loop_.header->getParent();
     BasicBlock* const range = BasicBlock::Create(b_.getContext(), "range", function, loop_.header);
     BasicBlock* const done = BasicBlock::Create(b_.getContext(), "range_done", function, loop_.exit);
     loop_.preheader->getTerminator()->replaceSuccessorWith(loop_.header, range);
     b_.SetInsertPoint(range);
-    from_ = b_.CreatePHI(type_, 2, "from");
+    llvm::PHINode* const from = b_.CreatePHI(type_, 2, "from");
+    from_ = from;
     Value* const bound = loop_.threads.bound;
     Value* const count = Count(bound);
-    Value* const to = b_.CreateAdd(from_, count, "to", true, true);
-    from_->addIncoming(llvm::ConstantInt::get(type_, 0), loop_.preheader);
-    from_->addIncoming(to, done);
+    Value* const to = b_.CreateAdd(from, count, "to", true, true);
+    from->addIncoming(llvm::ConstantInt::get(type_, 0), loop_.preheader);
+    from->addIncoming(to, done);
 
-    // Which version: a number with a bit for each branch.
-    Value* version = b_.getInt32(0);
-    for (size_t i = 0; i < loop_.branches.size(); ++i) {
-      Value* const taken = b_.CreateFreeze(AtFirst(loop_.branches[i]->getCondition()));
-      version = b_.CreateOr(version, b_.CreateShl(b_.CreateZExt(taken, b_.getInt32Ty()), i));
-    }
-    llvm::SwitchInst* const way = b_.CreateSwitch(version, done, 1U << loop_.branches.size());
-    for (uint32_t v = 0; v < 1U << loop_.branches.size(); ++v) {
-      if (HasEffect(v)) way->addCase(b_.getInt32(v), Version(v, range, done, count));
-    }
+    EmitVersions(range, done, count);
     b_.SetInsertPoint(done);
     b_.CreateCondBr(b_.CreateICmpULT(to, bound), range, loop_.exit);
     for (BasicBlock* block : loop_.blocks) block->dropAllReferences();
     for (BasicBlock* block : loop_.blocks) block->eraseFromParent();
   }
 
- private:
+  // Goes on, from the builder's place in `before`, to the version for `count` threads from from_ on, and then to
+  // `done`.
+  void EmitVersions(BasicBlock* before, BasicBlock* done, Value* count) {
+    Value* version = b_.getInt32(0);  // A number with a bit for each branch.
+    for (size_t i = 0; i < loop_.branches.size(); ++i) {
+      Value* const taken = b_.CreateFreeze(AtFirst(loop_.branches[i]->getCondition()));
+      version = b_.CreateOr(version, b_.CreateShl(b_.CreateZExt(taken, b_.getInt32Ty()), i));
+    }
+    llvm::SwitchInst* const way = b_.CreateSwitch(version, done, 1U << loop_.branches.size());
+    for (uint32_t v = 0; v < 1U << loop_.branches.size(); ++v) {
+      if (HasEffect(v)) way->addCase(b_.getInt32(v), Version(v, before, done, count));
+    }
+  }
+
   // What the first thread of the range computes.
   Value* AtFirst(Value* value) {
     if (value == loop_.threads.index) return from_;
@@ -319,11 +349,11 @@ class Splitter {
   }
 
   // A copy of the loop for a range of `count` threads. Gives its header.
-  BasicBlock* Version(uint32_t version, BasicBlock* range, BasicBlock* done, Value* count) {
+  BasicBlock* Version(uint32_t version, BasicBlock* before, BasicBlock* done, Value* count) {
     llvm::ValueToValueMapTy map;
     llvm::SmallVector<BasicBlock*, 8> copies;
     for (BasicBlock* block : loop_.blocks) {
-      BasicBlock* const copy = llvm::CloneBasicBlock(block, map, "", range->getParent());
+      BasicBlock* const copy = llvm::CloneBasicBlock(block, map, "", before->getParent());
       copy->moveBefore(done);
       map[block] = copy;
       copies.push_back(copy);
@@ -346,7 +376,7 @@ class Splitter {
     next->replaceUsesWithIf(next_thread, [&](llvm::Use& use) {
       return use.getUser() != index && use.getUser() != exit_test && use.getUser() != next_thread;
     });
-    index->replaceIncomingBlockWith(loop_.preheader, range);
+    index->replaceIncomingBlockWith(loop_.preheader, before);
     exit_test->setOperand(1, count);
     latch->getTerminator()->replaceSuccessorWith(loop_.exit, done);
     llvm::cast<BranchInst>(latch->getTerminator())->setMetadata(llvm::LLVMContext::MD_loop, CopyOfLoopId());
@@ -355,16 +385,23 @@ class Splitter {
 
   llvm::MDNode* CopyOfLoopId() {
     llvm::SmallVector<llvm::Metadata*, 4> parts(id_->op_begin(), id_->op_end());
+    // What is left of a range after whole vectors, seven of thirty-one threads, costs more than they do.
+    if (masks_are_cheap_) {
+      parts.push_back(llvm::MDNode::get(b_.getContext(),
+                                        {llvm::MDString::get(b_.getContext(), "llvm.loop.vectorize.predicate.enable"),
+                                         llvm::ConstantAsMetadata::get(b_.getTrue())}));
+    }
     llvm::MDNode* const copy = llvm::MDNode::getDistinct(b_.getContext(), parts);
     copy->replaceOperandWith(0, copy);
     return copy;
   }
 
   const Candidate& loop_;
+  const bool masks_are_cheap_;
   llvm::IRBuilder<> b_;
   llvm::Type* const type_;  // Of the loop's index.
   llvm::MDNode* const id_ = loop_.loop->getLoopID();
-  llvm::PHINode* from_ = nullptr;
+  Value* from_ = nullptr;  // The first thread of the range.
   std::map<Value*, Value*> first_;
 };
 
@@ -377,7 +414,7 @@ llvm::PreservedAnalyses SplitThreadLoopPass::run(llvm::Function& function, llvm:
   for (llvm::Loop* loop : loops.getLoopsInPreorder()) {
     if (std::optional<Candidate> found = Match(*loop, dominators)) candidates.push_back(*std::move(found));
   }
-  for (const Candidate& candidate : candidates) Splitter(candidate).Run();
+  for (const Candidate& candidate : candidates) Splitter(candidate, masks_are_cheap_).Run();
   return candidates.empty() ? llvm::PreservedAnalyses::all() : llvm::PreservedAnalyses::none();
 }
 

@@ -18,10 +18,18 @@ namespace slipway::cpu {
 //     if (0 < x + from && x + from < last) for (t = from; t != to; ++t) body(t);
 //   }
 //
-// Numbers that wrap begin a new range. Needs loops in rotated form, and leaves them in it.
+// Numbers that wrap begin a new range. The lanes of a warp, of which there are few and always as many, are not shared
+// out: all that go one way run in the version for it, those that part in the loop as it was. Needs loops in rotated
+// form, and leaves them in it.
+//
+// Where masks cost next to nothing (AVX-512), the vectors of a range cover its last threads, too.
 class SplitThreadLoopPass : public llvm::PassInfoMixin<SplitThreadLoopPass> {
  public:
+  explicit SplitThreadLoopPass(bool masks_are_cheap) : masks_are_cheap_(masks_are_cheap) {}
   llvm::PreservedAnalyses run(llvm::Function& function, llvm::FunctionAnalysisManager& analyses);
+
+ private:
+  bool masks_are_cheap_;
 };
 
 }  // namespace slipway::cpu
