@@ -217,7 +217,7 @@ TEST_F(CliTest, CompileRefuses) {
               HasSubstr("input 'x': float32 is declared, float64 is given"));
   EXPECT_THAT(Refused({"compile", "z = x", "--types", "x:f32[]", "--arch", "sm_10"}), HasSubstr("sm_10"));
   EXPECT_THAT(Refused({"compile", "z = x", "--types", "x:f32[]", "--emit", "wasm"}),
-              HasSubstr("--emit has no 'wasm'; it has ir, llvm, ptx"));
+              HasSubstr("--emit has no 'wasm'; it has text, ir, llvm, ptx"));
   EXPECT_THAT(Refused({"compile", "z = x", "--types", "x:f32[]", "--emit", ","}), HasSubstr("--emit names nothing"));
   EXPECT_THAT(Refused({"compile", "z = x", "--types", "x:f32[]", "--opt", "9"}), HasSubstr("opt_level is 9"));
   EXPECT_THAT(Refused({"compile", "z = x", "--types", "x:f32[]", "--fast-math", "magic"}),
