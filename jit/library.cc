@@ -106,7 +106,7 @@ absl::StatusOr<std::unique_ptr<llvm::Module>> ReadBitcode(const std::string& nam
   }
   llvm::raw_string_ostream stream(errors);
   if (llvm::verifyModule(**read, &stream)) return Bad(name, "the bitcode is not valid: ", errors);
-  return *std::move(read);
+  return std::move(*read);
 }
 
 // Functions beyond this many instructions stay calls where nothing else is said.

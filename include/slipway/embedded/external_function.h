@@ -33,7 +33,8 @@ template <Element T>
 class AddressVar {
  public:
   explicit AddressVar(internal::TraceRef address) : address_(address) {}
-  AddressVar(const AddressVar<std::remove_const_t<T>>& other) requires std::is_const_v<T>  // NOLINT
+  template <class U>
+  requires std::is_same_v<T, const U> AddressVar(const AddressVar<U>& other)  // NOLINT(google-explicit-constructor)
       : address_(other.Get()) {}
   internal::TraceRef Get() const { return address_; }
 
