@@ -32,13 +32,15 @@ namespace slipway {
 namespace internal {
 
 absl::StatusOr<std::shared_ptr<const std::string>> LibraryPart::Ptx(const Target& target) const {
-  const std::lock_guard lock(mutex_);  // One compile, however many kernels want it.
-  std::shared_ptr<const std::string>& made = made_[{target.sm, target.ptx_isa}];
-  if (made == nullptr) {
-    SLIPWAY_ASSIGN_OR_RETURN(std::string ptx, MakePtx(target));
-    made = std::make_shared<const std::string>(std::move(ptx));
+  const std::pair<int, int> key(target.sm, target.ptx_isa);
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = made_.find(key); found != made_.end()) return found->second;
   }
-  return made;
+  // Without the lock: a hook of a compile may ask for a kernel that wants this part. The first result is everybody's.
+  SLIPWAY_ASSIGN_OR_RETURN(std::string ptx, MakePtx(target));
+  const std::lock_guard lock(mutex_);
+  return made_.try_emplace(key, std::make_shared<const std::string>(std::move(ptx))).first->second;
 }
 
 namespace {
@@ -205,8 +207,7 @@ DeviceLibrary::DeviceLibrary(std::initializer_list<DeviceLibrary> libraries) {
 }
 
 absl::StatusOr<DeviceLibrary> DeviceLibrary::FromPtx(std::string text, std::string name) {
-  // Joined with nothing it has to be PTX; what it uses and does not have may come from others.
-  if (absl::Status status = ptx::CheckText({name, text}); !status.ok()) return status;
+  SLIPWAY_RETURN_IF_ERROR(ptx::ArchitectureOf({name, text}).status());
   return DeviceLibrary(Parts{std::make_shared<const PtxPart>(std::move(name), std::move(text))});
 }
 
@@ -393,7 +394,7 @@ absl::Status LinkBitcode(const ir::Kernel& kernel, llvm::Module& module, std::ve
 }
 
 absl::StatusOr<std::string> JoinLibraries(const ir::Kernel& kernel, const Target& target, std::string ptx) {
-  std::vector<std::shared_ptr<const std::string>> kept;
+  std::vector<std::shared_ptr<const std::string>> kept;  // What the inputs are views of.
   std::vector<ptx::JoinInput> inputs = {{kernel.name, ptx}};
   const auto add = [&](bool bitcode) -> absl::Status {
     for (const auto& part : kernel.libraries) {
@@ -407,6 +408,13 @@ absl::StatusOr<std::string> JoinLibraries(const ir::Kernel& kernel, const Target
   SLIPWAY_RETURN_IF_ERROR(add(/*bitcode=*/false));
   // Bitcode alone is in the text already, but for what it does not define.
   if (inputs.size() == 1 && ptx.find(".extern .func") == ptx.npos) return ptx;
+  for (const ptx::JoinInput& input : inputs) {
+    SLIPWAY_ASSIGN_OR_RETURN(const int sm, ptx::ArchitectureOf(input));
+    if (sm <= target.sm) continue;
+    return absl::FailedPreconditionError(absl::StrCat(AsAbsl(input.name), " is PTX for sm_", sm, ", and kernel '",
+                                                      kernel.name, "' is compiled for sm_", target.sm,
+                                                      ": compile the library for that or an older architecture"));
+  }
   absl::StatusOr<std::string> joined = ptx::Join(inputs, kernel.is_function);
   if (joined.ok() || inputs.size() == kernel.libraries.size() + 1) return joined;
   // PTX may call what bitcode defines.

@@ -33,7 +33,7 @@ class LibraryPart {
   const std::string& name() const { return name_; }
   // LLVM bitcode; empty for other code.
   virtual std::string_view bitcode() const { return {}; }
-  // PTX text for a target, the same each time: made once, failures apart.
+  // PTX text for a target, the same each time; failures are not kept.
   absl::StatusOr<std::shared_ptr<const std::string>> Ptx(const Target& target) const;
 
  protected:

@@ -612,7 +612,10 @@ class Joiner {
 
 }  // namespace
 
-absl::Status CheckText(const JoinInput& input) { return Scan(input).status(); }
+absl::StatusOr<int> ArchitectureOf(const JoinInput& input) {
+  SLIPWAY_ASSIGN_OR_RETURN(const Text text, Scan(input));
+  return text.sm;
+}
 
 absl::StatusOr<std::string> Join(absl::Span<const JoinInput> inputs, bool first_is_library) {
   if (inputs.empty()) return absl::InvalidArgumentError("there is nothing to link");

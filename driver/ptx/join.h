@@ -28,8 +28,9 @@ struct JoinInput {
 // `first_is_library`: functions of the first text stay visible.
 absl::StatusOr<std::string> Join(absl::Span<const JoinInput> inputs, bool first_is_library = false);
 
-// Whether a text is PTX, as far as Join looks at it.
-absl::Status CheckText(const JoinInput& input);
+// Compute capability * 10 of the architecture that a text is for. INVALID_ARGUMENT if it is not PTX, as far as Join
+// looks at it.
+absl::StatusOr<int> ArchitectureOf(const JoinInput& input);
 
 }  // namespace slipway::ptx
 

@@ -309,6 +309,10 @@ TEST_F(LibrariesTest, WhatDoesNotFit) {
   EXPECT_THAT(
       compile(DeviceLibrary::FromPtx(wide, "wide.ptx").value()),
       AllOf(HasSubstr("'mean' is declared otherwise than it is defined: means has '.func"), HasSubstr("wide.ptx")));
+  std::string newer = MeanPtx();
+  newer.replace(newer.find("sm_75"), 5, "sm_121");
+  EXPECT_THAT(compile(DeviceLibrary::FromPtx(newer, "newer.ptx").value()),
+              HasSubstr("newer.ptx is PTX for sm_121, and kernel 'means' is compiled for sm_"));
   EXPECT_THAT(compile(DeviceLibrary({Mean(), DeviceLibrary::FromPtx(MeanPtx(), "again.ptx").value()})),
               HasSubstr("'mean' is defined twice: in mean.ptx, line 5, and in again.ptx, line 5"));
   EXPECT_THAT(compile(DeviceLibrary::FromBitcode(Bitcode("define double @mean(float %a, float %b) { ret double 0.0 }"),
