@@ -62,7 +62,7 @@ std::vector<std::string> VariablesOf(std::string_view ptx) {
 
 std::string CudaVersion(int number) { return absl::StrCat(number / 1000, ".", number % 1000 / 10); }
 
-// "cannot load the PTX on ...: CUDA_ERROR_...", and what the driver had to say.
+// "cannot load the PTX on ...: CUDA_ERROR_...", and what the driver had to say. `ptx` is empty for binary images.
 absl::Status Failure(const Device& device, CUresult result, const std::string& what, std::string_view ptx,
                      std::string_view log) {
   absl::Status status = DriverStatus(device.api(), result, what);
@@ -76,7 +76,9 @@ absl::Status Failure(const Device& device, CUresult result, const std::string& w
   log = log.substr(0, log.find('\0'));
   while (!log.empty() && IsSpace(log.back())) log.remove_suffix(1);
   if (!log.empty()) absl::StrAppend(&message, "\n", AsAbsl(log));
-  return absl::Status(status.code(), message);
+  // Text for a newer architecture is wrong, a binary image is at the wrong place.
+  const bool misplaced = result == CUDA_ERROR_NO_BINARY_FOR_GPU && ptx.empty();
+  return absl::Status(misplaced ? absl::StatusCode::kFailedPrecondition : status.code(), message);
 }
 
 // Options of loading and linking: a buffer for what goes wrong. Not to be moved: the driver keeps the addresses.
@@ -94,13 +96,14 @@ class ErrorLog {
 };
 
 // The device's context is current. `*module` is set only on success. `image` ends with a NUL if it is text.
-absl::Status LoadInto(const Device& device, const std::string& image, const char* what, CUmodule* module) {
+absl::Status LoadInto(const Device& device, const std::string& image, const char* what, std::string_view ptx,
+                      CUmodule* module) {
   ErrorLog log;
   CUmodule loaded = nullptr;
   const CUresult result =
       device.api().ModuleLoadDataEx(&loaded, image.c_str(), log.count(), log.options(), log.values());
   if (result != CUDA_SUCCESS) {
-    return Failure(device, result, absl::StrCat("cannot load ", what, " on ", device.Describe()), image, log.text());
+    return Failure(device, result, absl::StrCat("cannot load ", what, " on ", device.Describe()), ptx, log.text());
   }
   *module = loaded;
   return absl::OkStatus();
@@ -224,9 +227,9 @@ struct Module::State {
       }
     }
   }
-  // Loads, with hooks around it; `code` is what they are shown.
+  // Loads, with hooks around it; `code` is the image if that is PTX text.
   absl::Status Load(const std::string& image, const char* what, std::string_view code) {
-    const auto load = [&] { return LoadInto(device, image, what, &handle); };
+    const auto load = [&] { return LoadInto(device, image, what, code, &handle); };
     if (!internal::Hooked(HookPoint::kBeforeLoad | HookPoint::kAfterLoad)) return load();
     const std::string name = absl::StrJoin(kernels, ", ");
     const HookEvent event = {.point = HookPoint::kBeforeLoad, .name = name, .device = &device, .code = code};

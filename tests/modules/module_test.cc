@@ -29,6 +29,7 @@ namespace slipway {
 namespace {
 
 using testing::AllOf;
+using testing::AnyOf;
 using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -135,7 +136,7 @@ TEST_P(ComputingModuleTest, VariablesAsNumbersAndArrays) {
   EXPECT_THAT(Apply(module).value(), ElementsAre(3.5f, 6.5f, 9.5f, 12.5f, 15.5f, 18.5f, 21.5f, 24.5f));
   EXPECT_EQ(SymbolArray<float>(module, "table")->ToVector().value(), values);
   EXPECT_EQ(SymbolArray(module, "table", DType::kFloat32, {8})->ToVector<float>().value(), values);
-  EXPECT_EQ(SymbolArray(module, "table", DType::kInt64)->size(), 4);
+  EXPECT_EQ(SymbolArray(module, "table", DType::kInt16)->size(), 16);
   struct Table {
     float values[8];
   };
@@ -359,7 +360,8 @@ TEST_P(ModuleTest, MachineCodeForAnotherArchitecture) {
                 AllOf(HasSubstr("Module::Load: the image is a cubin for sm_"), HasSubstr("the device is sm_")));
   }
   EXPECT_EQ(status.code(), kFailedPrecondition) << status;
-  EXPECT_THAT(Message(Module::Load(device_, Fatbin({{.sm = 999, .bytes = kPtx}})).status()), HasSubstr("999"));
+  EXPECT_THAT(Message(Module::Load(device_, Fatbin({{.sm = 999, .bytes = kPtx}})).status()),
+              AnyOf(HasSubstr("999"), HasSubstr("newer than this device (sm_")));
 }
 
 TEST_P(ModuleTest, AFileIsTakenForWhatItIs) {
