@@ -90,7 +90,7 @@ TEST_F(CudaLinkTest, TheJitCallsCuda) {
 
 // A header that a library includes is a part of what a kernel is kept under.
 TEST_F(CudaLinkTest, AHeaderOfALibraryChanges) {
-  const internal::ScratchFolder folder;
+  static const internal::ScratchFolder folder;  // Kernels are compiled for other targets after the tests, too.
   ASSERT_TRUE(SetDiskCacheFolder((folder / "cache").string()).ok());
   const auto run = [&](const char* factor) {
     EXPECT_TRUE(internal::WriteWholeFile(folder / "factor.h", absl::StrCat("#define FACTOR ", factor)));
