@@ -270,6 +270,18 @@ TEST_F(LibrariesTest, KernelsAssembledFromDataCallThem) {
   EXPECT_THAT(Read(two), ElementsAre(1));
 }
 
+TEST_F(LibrariesTest, GenericKernelsCallThem) {
+  const auto mean = AnyExternalFunction::Parse("float32 mean(float32, float32)", Mean()).value();
+  const auto kernel = MakeGenericKernel("generic_means", [&](AnyArrayVar y, AnyArrayVar x) {
+    For(GridStride(y.size()), [&](Expr<int64_t> i) { y.Flat(i) = Call(mean, Cast<float>(x.Flat(i)), 4); });
+  });
+  const auto x = Make<int32_t>({0, 1, 2, 3});
+  const auto y = Make<double>({0, 0, 0, 0});
+  const absl::Status status = kernel(stream, ForSize(4), y, x);
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_THAT(Read(y), ElementsAre(2, 2.5, 3, 3.5));
+}
+
 TEST_F(LibrariesTest, TextsCallThem) {
   std::string ptx = MeanPtx();
   ptx.replace(ptx.find("mean("), 4, "halfway");
