@@ -53,7 +53,8 @@ struct Text {
   std::string_view target;
   int sm = 0;
   std::map<uint64_t, std::string_view> files;           // Names by number.
-  std::map<std::string_view, std::string> replacement;  // Of local names.
+  std::map<std::string_view, const Item*> locals;       // What it defines for itself.
+  std::map<std::string_view, std::string> replacement;  // Of names of such.
 
   template <class... Parts>
   absl::Status Error(int line, const Parts&... parts) const {
@@ -327,9 +328,14 @@ class Joiner {
   explicit Joiner(bool first_is_library) : first_is_library_(first_is_library) {}
 
   absl::StatusOr<std::string> Run(absl::Span<const JoinInput> inputs) {
+    texts_.reserve(inputs.size());
     for (const JoinInput& input : inputs) {
       SLIPWAY_ASSIGN_OR_RETURN(Text text, Scan(input));
-      texts_.push_back(std::move(text));
+      for (const Item& item : text.items) {
+        if (item.defined && item.linkage == Linkage::kLocal && item.kind != Item::kPragma)
+          text.locals[item.name] = &item;
+      }
+      texts_.push_back(std::move(text));  // Which leaves the items where they are.
     }
     SLIPWAY_RETURN_IF_ERROR(ChooseDefinitions());
     SLIPWAY_RETURN_IF_ERROR(CheckDeclarations());
@@ -375,19 +381,10 @@ class Joiner {
     return absl::OkStatus();
   }
 
-  // What a text defines for itself under that name; null if there is nothing.
-  static const Item* LocalOf(const Text& text, std::string_view name) {
-    for (const Item& item : text.items) {
-      if (item.defined && item.linkage == Linkage::kLocal && item.name == name && item.kind != Item::kPragma)
-        return &item;
-    }
-    return nullptr;
-  }
-
   absl::Status CheckDeclarations() {
     for (const Text& text : texts_) {
       for (const Item& item : text.items) {
-        if (item.defined || item.dynamic_shared || LocalOf(text, item.name) != nullptr) continue;
+        if (item.defined || item.dynamic_shared || text.locals.contains(item.name)) continue;
         const auto found = definitions_.find(item.name);
         if (found == definitions_.end()) {
           if (item.kind == Item::kFunction && IsSystemFunction(item.name)) continue;
@@ -549,8 +546,8 @@ class Joiner {
         continue;
       }
       const std::string_view name = source.tokens[top.token++].text;
-      if (const Item* local = LocalOf(source, name)) {
-        if (local->kind == Item::kVariable) enter(top.text, *local);
+      if (const auto local = source.locals.find(name); local != source.locals.end()) {
+        if (local->second->kind == Item::kVariable) enter(top.text, *local->second);
         continue;
       }
       const auto found = definitions_.find(name);
