@@ -215,22 +215,14 @@ absl::Status CheckRunsOn(const Image& image, int device_sm) {
   return fails(has.empty() ? "a fatbin with nothing in it" : "a fatbin of " + absl::StrJoin(has, ", "));
 }
 
-size_t SizeByHeaders(const void* image) {
-  const char* const begin = static_cast<const char*>(image);
-  // As far as the bytes before agree there are more: text may end with a NUL after any of them.
-  const auto begins = [&](const void* magic, size_t size) {
-    return std::strncmp(begin, static_cast<const char*>(magic), size) == 0;
-  };
-  if (begins(&kFatbinMagic, sizeof(kFatbinMagic))) {
-    FatbinHeader header;
-    std::memcpy(&header, begin, sizeof(header));
-    return header.header_size + header.size;
-  }
-  if (!begins(ELFMAG, SELFMAG)) return 0;
-  Elf64_Ehdr header;
-  std::memcpy(&header, begin, sizeof(header));
-  uint64_t end = std::max<uint64_t>(sizeof(header), header.e_phoff + uint64_t{header.e_phnum} * header.e_phentsize);
-  return std::max<uint64_t>(end, header.e_shoff + uint64_t{header.e_shnum} * header.e_shentsize);
+bool BeginsElf(const void* image) { return std::strncmp(static_cast<const char*>(image), ELFMAG, SELFMAG) == 0; }
+
+size_t FatbinSize(const void* image) {
+  const char* const magic = reinterpret_cast<const char*>(&kFatbinMagic);
+  if (std::strncmp(static_cast<const char*>(image), magic, sizeof(kFatbinMagic)) != 0) return 0;
+  FatbinHeader header;
+  std::memcpy(&header, image, sizeof(header));
+  return header.header_size + header.size;
 }
 
 }  // namespace slipway

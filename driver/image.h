@@ -52,9 +52,11 @@ bool RunsMachineCode(int device_sm, int code_sm);
 // FAILED_PRECONDITION, naming both architectures, if nothing in the image runs there.
 absl::Status CheckRunsOn(const Image& image, int device_sm);
 
-// How many bytes an image in memory of unknown extent has by its own headers, which are believed: for entries of a
-// driver's table, which are given an address alone. 0 for text, which ends with a NUL.
-size_t SizeByHeaders(const void* image);
+// For entries of a driver's table, which are given an address and no size. Whether an ELF file begins there, and how
+// many bytes the fatbin there has by its own header, which is believed; 0 if it is none. Looks at no byte behind a NUL,
+// which is where text ends.
+bool BeginsElf(const void* image);
+size_t FatbinSize(const void* image);
 
 }  // namespace slipway
 

@@ -12,7 +12,6 @@
 #include "driver/cpu/program.h"
 #include "driver/cpu/runtime.h"
 #include "driver/cpu/testing.h"
-#include "driver/image.h"
 
 namespace slipway::cpu {
 namespace {
@@ -120,9 +119,7 @@ CUresult ModuleLoadDataEx(CUmodule* module, const void* image, unsigned count, C
   SLIPWAY_RETURN_IF_FAILED(JitLogs::Parse(count, options, values, &logs));
   auto loaded = std::make_shared<Module>();
   loaded->context = context;
-  const size_t size = SizeByHeaders(image);
-  const auto* const bytes = static_cast<const char*>(image);
-  absl::StatusOr<std::string> ptx = size == 0 ? std::string(bytes) : PtxOf({bytes, size}, Runtime::Get().settings.sm);
+  absl::StatusOr<std::string> ptx = PtxAt(image, Runtime::Get().settings.sm);
   if (!ptx.ok()) {
     logs.Write({ptx.status().message().data(), ptx.status().message().size()});
     return ptx.status().code() == absl::StatusCode::kFailedPrecondition ? CUDA_ERROR_NO_BINARY_FOR_GPU

@@ -37,7 +37,21 @@ absl::StatusOr<std::string> UnpackZstd(std::string_view bytes, size_t size) {
   return text;
 }
 
+absl::Status NoPtx(const std::string& is) {
+  return absl::FailedPreconditionError(
+      absl::StrCat("the CPU device takes PTX text, not machine code for a GPU (this is ", is,
+                   "): load the PTX that it was made from, or a fatbin that has it (nvcc -gencode "
+                   "arch=compute_75,code=compute_75)"));
+}
+
 }  // namespace
+
+absl::StatusOr<std::string> PtxAt(const void* image, int sm) {
+  const auto* const bytes = static_cast<const char*>(image);
+  if (BeginsElf(image)) return NoPtx(Name(ImageKind::kCubin));
+  if (const size_t size = FatbinSize(image); size != 0) return PtxOf({bytes, size}, sm);
+  return std::string(bytes);
+}
 
 absl::StatusOr<std::string> UnpackLz4(std::string_view block, size_t size) {
   constexpr size_t kMinMatch = 4;
@@ -88,11 +102,7 @@ absl::StatusOr<std::string> PtxOf(std::string_view bytes, int sm) {
         absl::StrCat("the PTX in the fatbin is for architectures newer than this device (sm_", sm, ")"));
   }
   if (best == nullptr) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("the CPU device takes PTX text, not machine code for a GPU (this is ", Name(image.kind),
-                     image.kind == ImageKind::kFatbin ? " without PTX" : "",
-                     "): load the PTX that it was made from, or a fatbin that has it (nvcc -gencode "
-                     "arch=compute_75,code=compute_75)"));
+    return NoPtx(absl::StrCat(Name(image.kind), image.kind == ImageKind::kFatbin ? " without PTX" : ""));
   }
   if (best->compression == Compression::kNone) return std::string(best->bytes.substr(0, best->bytes.find('\0')));
   if (best->unpacked_size > kMaxText) {

@@ -14,6 +14,9 @@ namespace slipway::cpu {
 // damaged.
 absl::StatusOr<std::string> PtxOf(std::string_view image, int sm);
 
+// The same of an image of unknown size: a driver's entry is told no more. Machine code is not looked into.
+absl::StatusOr<std::string> PtxAt(const void* image, int sm);
+
 // The bytes of an LZ4 block (LZ4 Block Format Description), `size` of them. INVALID_ARGUMENT if it does not hold that.
 absl::StatusOr<std::string> UnpackLz4(std::string_view block, size_t size);
 

@@ -40,10 +40,10 @@ TEST(ImageTest, KindsAreToldApart) {
   EXPECT_EQ(image.parts[0].kind, ImageKind::kPtx);
   EXPECT_EQ(image.parts[0].sm, 75);
   EXPECT_EQ(image.parts[1].kind, ImageKind::kCubin);
-  EXPECT_EQ(SizeByHeaders(fatbin.c_str()), fatbin.size());
-  EXPECT_EQ(SizeByHeaders(Cubin(90).c_str()), Cubin(90).size());
-  EXPECT_EQ(SizeByHeaders(kPtx), 0);
-  EXPECT_EQ(SizeByHeaders("\x7F"), 0);  // Looks at no byte behind the NUL.
+  EXPECT_EQ(FatbinSize(fatbin.c_str()), fatbin.size());
+  EXPECT_EQ(FatbinSize(kPtx), 0);
+  EXPECT_TRUE(BeginsElf(ELFMAG));
+  EXPECT_FALSE(BeginsElf("\x7F"));  // Looks at no byte behind the NUL.
 }
 
 TEST(ImageTest, WhatIsNoImage) {
