@@ -334,7 +334,7 @@ absl::Status MisspeltInTheText(const Program& program, std::string_view unread, 
   if (!program.signature.text().empty()) return absl::OkStatus();
   for (const Parameter& input : program.inputs) {
     if (std::any_of(args.begin(), args.end(), [&](const NamedArg& arg) { return arg.name == input.name; })) continue;
-    const std::string hint = text::DidYouMean(input.name, {unread});
+    const std::string hint = DidYouMean(input.name, {unread});
     if (!hint.empty()) return program.source.ErrorAt(input.span, Cat("unknown name '", input.name, "'"), hint);
   }
   return absl::OkStatus();
