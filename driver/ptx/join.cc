@@ -86,7 +86,8 @@ class Scanner {
   }
 
  private:
-  const Token& token() const { return tokens_[at_]; }
+  // The last token is the end of the text, which steps beyond it find again.
+  const Token& token() const { return tokens_[std::min(at_, tokens_.size() - 1)]; }
   bool Is(std::string_view word) const {
     return token().text == word &&
            (token().kind == Token::Kind::kPunctuation || token().kind == Token::Kind::kDirective);
