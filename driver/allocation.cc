@@ -3,6 +3,7 @@
 #include <iterator>
 #include <map>
 #include <mutex>
+#include <utility>
 
 #include "slipway/graph.h"
 
@@ -24,8 +25,9 @@ Allocations& TheAllocations() {
 
 }  // namespace
 
-std::shared_ptr<const Allocation> Allocation::Own(const Device& device, CUdeviceptr address, size_t bytes) {
-  auto allocation = std::make_shared<const Allocation>(device, address, bytes);
+std::shared_ptr<const Allocation> Allocation::PartOf(std::shared_ptr<const void> whole, const Device& device,
+                                                     CUdeviceptr address, size_t bytes) {
+  auto allocation = std::make_shared<const Allocation>(std::move(whole), device, address, bytes);
   Allocations& all = TheAllocations();
   std::lock_guard<std::mutex> lock(all.mutex);
   all.by_address[address] = allocation;
@@ -34,11 +36,14 @@ std::shared_ptr<const Allocation> Allocation::Own(const Device& device, CUdevice
 
 Allocation::~Allocation() {
   {
-    // Before the memory is free: another thread may be given the same address then.
+    // Before the memory is free: another thread may be given the same address then. A part that was asked for again
+    // in the meantime has taken this one's place.
     Allocations& all = TheAllocations();
     std::lock_guard<std::mutex> lock(all.mutex);
-    all.by_address.erase(address);
+    const auto own = all.by_address.find(address);
+    if (own != all.by_address.end() && own->second.expired()) all.by_address.erase(own);
   }
+  if (whole != nullptr) return;
   const ScopedContext current(*device.state());
   const RelaxedCapture relaxed(device.api());
   // As for streams: memory goes with its context.

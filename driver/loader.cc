@@ -26,6 +26,8 @@ constexpr std::string_view kVersion2[] = {
     "CtxPushCurrent",
     "CtxPopCurrent",
     "ModuleGetGlobal",
+    "LinkCreate",
+    "LinkAddData",
     "MemGetInfo",
     "MemAlloc",
     "MemFree",

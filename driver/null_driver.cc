@@ -167,6 +167,32 @@ struct Null {
     if (bytes != nullptr) *bytes = kBytes;
     return CUDA_SUCCESS;
   }
+  // Its modules are not read, so it knows no kernels of them.
+  static CUresult ModuleGetFunctionCount(unsigned* count, CUmodule) {
+    *count = 0;
+    return CUDA_SUCCESS;
+  }
+  static CUresult ModuleEnumerateFunctions(CUfunction*, unsigned, CUmodule) { return CUDA_SUCCESS; }
+  static CUresult LinkCreate(unsigned, CUjit_option*, void**, CUlinkState* link) {
+    *link = NewHandle<CUlinkState>();
+    return CUDA_SUCCESS;
+  }
+  static CUresult LinkAddData(CUlinkState, CUjitInputType, void*, size_t, const char*, unsigned, CUjit_option*,
+                              void**) {
+    return CUDA_SUCCESS;
+  }
+  static CUresult LinkComplete(CUlinkState, void** image, size_t* bytes) {
+    static char nothing[] = "slipway null image";  // For the module loader, which does not read it.
+    *image = nothing;
+    *bytes = sizeof(nothing);
+    return CUDA_SUCCESS;
+  }
+  static CUresult LinkDestroy(CUlinkState) { return CUDA_SUCCESS; }
+  static CUresult FuncGetName(const char** name, CUfunction) {
+    *name = "kernel";
+    return CUDA_SUCCESS;
+  }
+  static CUresult FuncSetCacheConfig(CUfunction, CUfunc_cache) { return CUDA_SUCCESS; }
   static CUresult FuncGetAttribute(int* value, CUfunction_attribute attribute, CUfunction) {
     *value = 0;
     if (attribute == CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK) *value = 1024;

@@ -138,6 +138,16 @@ class Builder {
   void GridSync();
   void Sleep(ValueId nanoseconds);
 
+  // Functions of libraries. The result, or kNone where there is none; arguments that are numbers are converted as in a
+  // store, those that are pointers are addresses (uint64).
+  ValueId Call(const AnyExternalFunction& function, absl::Span<const ValueId> arguments);
+  // Of an element. `writes`: whoever is given it may write there.
+  ValueId Address(ArrayId array, absl::Span<const ValueId> indices, bool writes);
+  // What is built is a device function with that result, or kVoid, instead of a kernel. Its parameters are numbers,
+  // arrays and structs like a kernel's. Result() gives the result, once, at its end.
+  void MakeFunction(DType result);
+  void Result(ValueId value);
+
   // Messages. The format is printf's with %d %i %u %x %X %o %c %e %f %g %a (any case), flags, width, precision, and %%;
   // sizes (l, ll, h) may be given and are those of the operands. Integers and bools for the first seven, floats for
   // the others.

@@ -13,6 +13,7 @@
 #include "driver/status_macros.h"
 #include "jit/compile_observer.h"
 #include "jit/emit_ptx.h"
+#include "jit/library.h"
 #include "jit/lower.h"
 #include "jit/math_library.h"
 #include "jit/passes.h"
@@ -104,6 +105,19 @@ absl::StatusOr<CompiledKernel> CompileUnseen(const ir::Kernel& kernel, const Tar
 
   SLIPWAY_ASSIGN_OR_RETURN(Lowered lowered, LowerToLlvm(kernel, target, options, module));
   stopwatch.Lap("lower");
+  if (!kernel.libraries.empty()) {
+    std::vector<std::string> libdevice;
+    SLIPWAY_RETURN_IF_ERROR(LinkBitcode(kernel, module, &libdevice));
+    // What clang makes of CUDA calls libdevice, whatever the kernel itself calls.
+    if (options.math == MathLibrary::kLibdevice) {
+      lowered.math_symbols = std::move(libdevice);
+    } else if (!libdevice.empty()) {
+      CompileOptions with_libdevice = options;
+      with_libdevice.math = MathLibrary::kLibdevice;
+      SLIPWAY_RETURN_IF_ERROR(LinkMath(with_libdevice, libdevice, target, module));
+    }
+    stopwatch.Lap("link libraries");
+  }
   if (!lowered.math_symbols.empty()) {
     SLIPWAY_RETURN_IF_ERROR(LinkMath(options, lowered.math_symbols, target, module));
     inspection->math_library = Name(options.math);
@@ -111,7 +125,7 @@ absl::StatusOr<CompiledKernel> CompileUnseen(const ir::Kernel& kernel, const Tar
   }
   const KernelShape shape = {.has_loops = lowered.has_loops,
                              .unrolls = lowered.unrolls,
-                             .has_calls = !lowered.math_symbols.empty(),
+                             .has_calls = !lowered.math_symbols.empty() || !kernel.libraries.empty(),
                              .has_neighbours = lowered.has_neighbours,
                              .has_vectors = lowered.has_vectors};
   Optimize(module, *machine, shape, options);
@@ -127,6 +141,10 @@ absl::StatusOr<CompiledKernel> CompileUnseen(const ir::Kernel& kernel, const Tar
     return absl::InternalError(absl::StrCat("kernel '", kernel.name, "': LLVM could not generate code: ", errors,
                                             "; this is a bug in Slipway, please report it with the kernel's IR:\n",
                                             inspection->ir));
+  }
+  if (!kernel.externals.empty()) {
+    SLIPWAY_ASSIGN_OR_RETURN(inspection->ptx, JoinLibraries(kernel, target, std::move(inspection->ptx)));
+    stopwatch.Lap("join libraries");
   }
   return WithCode(kernel, std::move(inspection));
 }

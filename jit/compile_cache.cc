@@ -13,6 +13,7 @@
 #include "driver/compile_history.h"
 #include "driver/disk_cache.h"
 #include "driver/status_macros.h"
+#include "jit/library.h"
 #include "jit/math_library.h"
 #include "jit/memory_cache.h"
 #include "jit/semantics.h"
@@ -38,8 +39,10 @@ bool UsesMathLibrary(const ir::Kernel& kernel) {
 
 constexpr char kKind[] = "ptx";  // In the disk cache and in the history.
 
-// All that shapes the code. What the math library is stands in it where the kernel uses one.
-std::vector<CompileKeyPart> KeyOf(const ir::Kernel& kernel, const Target& target, const CompileOptions& options) {
+// All that shapes the code. What the math library is stands in it where the kernel uses one, and what is in the
+// libraries whose functions it calls, as LibrariesKey has it, where there are any.
+std::vector<CompileKeyPart> KeyOf(const ir::Kernel& kernel, const Target& target, const CompileOptions& options,
+                                  const std::string& libraries) {
   const ir::StructuralHash hash = ir::Hash(kernel);
   std::vector<CompileKeyPart> key = {
       {"target", ToString(target)},
@@ -47,6 +50,7 @@ std::vector<CompileKeyPart> KeyOf(const ir::Kernel& kernel, const Target& target
       {"signature", Describe(kernel.params)},
   };
   if (UsesMathLibrary(kernel)) key.push_back({"math", MathLibraryVersion(ResolveMathLibrary(options.math))});
+  if (!libraries.empty()) key.push_back({"libraries", libraries});
   key.push_back({"LLVM", LLVM_VERSION_STRING});
   key.push_back({"sources", internal::kSourceFingerprint});
   key.push_back({"kernel", absl::StrCat(absl::Hex(hash[0]), "-", absl::Hex(hash[1]))});
@@ -83,9 +87,10 @@ std::string DiskKey(const ir::Kernel& kernel, const std::vector<CompileKeyPart>&
 }
 
 absl::StatusOr<CompiledKernel> LoadOrCompile(const ir::Kernel& kernel, const Target& target,
-                                             const CompileOptions& options, uint64_t* record) {
+                                             const CompileOptions& options, const std::string& libraries,
+                                             uint64_t* record) {
   const auto begin = std::chrono::steady_clock::now();
-  CompileRecord note = {.name = kernel.name, .kind = kKind, .key = KeyOf(kernel, target, options)};
+  CompileRecord note = {.name = kernel.name, .kind = kKind, .key = KeyOf(kernel, target, options, libraries)};
   const auto noted = [&](absl::StatusOr<CompiledKernel> compiled) {
     note.status = compiled.status();
     note.microseconds = internal::MicrosecondsSince(begin);
@@ -114,33 +119,37 @@ size_t BytesOf(const CompiledKernel& compiled) {
 }
 
 // By the structural hash, and by what is no part of it.
-std::string MemoryKey(const ir::Kernel& kernel, const Target& target, const CompileOptions& options) {
+std::string MemoryKey(const ir::Kernel& kernel, const Target& target, const CompileOptions& options,
+                      const std::string& libraries) {
   const ir::StructuralHash hash = ir::Hash(kernel);
   return absl::StrCat(absl::Hex(hash[0]), "-", absl::Hex(hash[1]), " ", ToString(target), " ", ToString(options),
-                      options.keep_llvm ? " llvm" : "");
+                      options.keep_llvm ? " llvm" : "", libraries.empty() ? "" : " with ", libraries);
 }
 
 }  // namespace
 
 std::vector<std::string> CacheKeysOf(const ir::Kernel& kernel, const Target& target, const CompileOptions& options) {
-  return {MemoryKey(kernel, target, options), DiskKey(kernel, KeyOf(kernel, target, options))};
+  const std::string libraries = LibrariesKey(kernel, target).value_or("unknown");
+  return {MemoryKey(kernel, target, options, libraries), DiskKey(kernel, KeyOf(kernel, target, options, libraries))};
 }
 
 absl::StatusOr<CompiledKernel> CompileOnce(const ir::Kernel& kernel, const Target& target,
                                            const CompileOptions& options) {
+  SLIPWAY_ASSIGN_OR_RETURN(const std::string libraries, LibrariesKey(kernel, target));
   uint64_t record = 0;
   if (options.line_info) {
     internal::CountCompile();
-    return LoadOrCompile(kernel, target, options, &record);
+    return LoadOrCompile(kernel, target, options, libraries, &record);
   }
   const auto make = [&]() -> absl::StatusOr<internal::Remembered> {
-    SLIPWAY_ASSIGN_OR_RETURN(CompiledKernel compiled, LoadOrCompile(kernel, target, options, &record));
+    SLIPWAY_ASSIGN_OR_RETURN(CompiledKernel compiled, LoadOrCompile(kernel, target, options, libraries, &record));
     compiled.modules = std::make_shared<internal::SharedModules>();
     const size_t bytes = BytesOf(compiled);
     return internal::Remembered{std::make_shared<const CompiledKernel>(std::move(compiled)), bytes, record};
   };
-  SLIPWAY_ASSIGN_OR_RETURN(const std::shared_ptr<const CompiledKernel> found,
-                           internal::RememberedOrMadeAs<CompiledKernel>(MemoryKey(kernel, target, options), make));
+  SLIPWAY_ASSIGN_OR_RETURN(
+      const std::shared_ptr<const CompiledKernel> found,
+      internal::RememberedOrMadeAs<CompiledKernel>(MemoryKey(kernel, target, options, libraries), make));
   CompiledKernel compiled = *found;
   compiled.captured = kernel.captured;
   return compiled;

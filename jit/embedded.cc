@@ -72,7 +72,8 @@ class Traced final : public TracedKernel {
 void InferReadOnly(ir::Kernel& kernel) {
   for (ParamSpec& param : kernel.params) param.read_only = param.kind == ParamKind::kArray;
   for (const ir::Inst& inst : kernel.insts) {
-    const bool writes = inst.op == ir::Op::kStore || inst.op == ir::Op::kStoreGroup || inst.op == ir::Op::kAtomic;
+    const bool writes = inst.op == ir::Op::kStore || inst.op == ir::Op::kStoreGroup || inst.op == ir::Op::kAtomic ||
+                        (inst.op == ir::Op::kAddress && inst.imm2 != 0);
     const auto array = static_cast<ir::ArrayId>(inst.imm);
     if (writes && !ir::IsBuffer(array)) kernel.params[array].read_only = false;
   }

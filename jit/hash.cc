@@ -86,6 +86,19 @@ Words WordsOf(const Kernel& kernel) {
         for (ValueId operand : kernel.OperandsOf(inst)) words.Add(number[operand]);
       },
       [&](ValueId, int) { words.Add(kLeave); });
+  // Most kernels have none of these, and the hashes that they had without them.
+  if (!kernel.externals.empty() || kernel.is_function) {
+    words.Add(static_cast<uint64_t>(kernel.is_function) | static_cast<uint64_t>(kernel.result) << 8);
+    words.Add(kernel.externals.size());
+    for (const External& external : kernel.externals) {
+      words.Add(external.name);
+      words.Add(static_cast<uint64_t>(external.result) | static_cast<uint64_t>(external.params.size()) << 8);
+      for (const DeviceParam& param : external.params) {
+        words.Add(static_cast<uint64_t>(param.dtype) | static_cast<uint64_t>(param.pointer) << 8 |
+                  static_cast<uint64_t>(param.read_only) << 9);
+      }
+    }
+  }
   return words;
 }
 

@@ -17,15 +17,21 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "jit/ops.h"
+#include "slipway/device_library.h"
 #include "slipway/dtype.h"
 #include "slipway/launch_bounds.h"
 #include "slipway/signature.h"
+
+namespace slipway::internal {
+class LibraryPart;  // jit/library.h.
+}
 
 namespace slipway::ir {
 
@@ -79,13 +85,26 @@ inline constexpr int64_t kMaxLocalBytes = 512 << 10;
 inline constexpr int64_t kMaxConstantBytes = 64 << 10;
 inline constexpr int64_t kMaxStaticSharedBytes = 48 << 10;
 
+// A function that is defined elsewhere.
+struct External {
+  std::string name;
+  DType result = DType::kVoid;
+  std::vector<DeviceParam> params;
+};
+
 struct Kernel {
   std::string name;  // A PTX identifier.
   Signature params;
   LaunchBounds bounds;
   std::vector<Variable> vars;
   std::vector<Buffer> buffers;
-  std::vector<std::string> files;    // Names of the sources that locations speak of.
+  std::vector<std::string> files;   // Names of the sources that locations speak of.
+  std::vector<External> externals;  // Functions that it calls.
+  // Where those are defined. What is in them does not enter the structural hash: it depends on the target.
+  std::vector<std::shared_ptr<const internal::LibraryPart>> libraries;
+  // A device function, for other code to call, instead of a kernel; and what it gives, or kVoid.
+  bool is_function = false;
+  DType result = DType::kVoid;
   std::vector<std::string> strings;  // Formats and messages; without NULs.
   std::vector<Inst> insts;           // In order of creation, which is textual order.
   std::vector<ValueId> operands;

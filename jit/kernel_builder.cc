@@ -105,6 +105,17 @@ AnyExpr KernelBuilder::SaturateCast(DType dtype, const AnyExpr& value) {
 }
 AnyExpr KernelBuilder::BitCast(DType dtype, const AnyExpr& value) { return CastOperand(dtype, value.Get(), "bits"); }
 
+AnyExpr KernelBuilder::Call(const AnyExternalFunction& function, absl::Span<const AnyExpr> arguments) {
+  const Entered entered(*this);
+  std::vector<Operand> operands;
+  for (const AnyExpr& argument : arguments) operands.push_back(argument.Get());
+  return AnyExpr::FromTrace(internal::CallExternal(function, operands));
+}
+AnyExpr KernelBuilder::Address(const AnyArrayVar& array, bool read_only) {
+  const Entered entered(*this);
+  return AnyExpr::FromTrace(internal::AddressOfArray(array.Get(), !read_only));
+}
+
 AnyExpr KernelBuilder::Apply(const std::string& op, absl::Span<const AnyExpr> operands) {
   const Entered entered(*this);
   ir::Op found;

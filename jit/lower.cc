@@ -8,6 +8,7 @@
 #include "driver/as_absl.h"
 #include "driver/check.h"
 #include "driver/status_macros.h"
+#include "jit/lower_calls.h"
 #include "jit/lower_lines.h"
 #include "jit/lower_memory.h"
 #include "jit/lower_ops.h"
@@ -17,6 +18,7 @@
 #include "llvm/IR/DerivedTypes.h"
 #include "llvm/IR/Function.h"
 #include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/IntrinsicsNVPTX.h"
 #include "llvm/IR/Module.h"
 
 namespace slipway {
@@ -59,7 +61,11 @@ class KernelLowering {
     b_.CreateBr(return_block_);
     return_block_->insertInto(function_);
     b_.SetInsertPoint(return_block_);
-    b_.CreateRetVoid();
+    if (result_ == nullptr) {
+      b_.CreateRetVoid();
+    } else {
+      b_.CreateRet(b_.CreateLoad(result_->getAllocatedType(), result_));
+    }
     if (lines_.has_value()) lines_->Finish();
     return Lowered{.math_symbols = ops_.math_symbols(),
                    .has_loops = has_loops_ || threads_.has_loops(),
@@ -81,6 +87,9 @@ class KernelLowering {
     entry_.SetInsertPoint(llvm::BranchInst::Create(body, entry));
     for (const ir::Variable& variable : kernel_.vars) {
       variables_.push_back(entry_.CreateAlloca(ValueType(context_, variable.type), nullptr, variable.name));
+    }
+    if (kernel_.result != DType::kVoid) {
+      result_ = entry_.CreateAlloca(ValueType(context_, kernel_.result), nullptr, "result");
     }
     b_.SetInsertPoint(body);
   }
@@ -216,8 +225,18 @@ class KernelLowering {
         JumpTo(loops_.back().next);
         break;
       case Op::kReturn:
-        JumpTo(return_block_);
+        LowerReturn(operands);
         break;
+      case Op::kAddress:
+        values_[id] = memory_.Address(inst);
+        break;
+      case Op::kCall: {
+        llvm::SmallVector<Value*, 8> arguments;
+        for (ValueId operand : operands) arguments.push_back(values_[operand]);
+        values_[id] = CallExternal(kernel_.externals[inst.imm], absl::MakeConstSpan(arguments.data(), arguments.size()),
+                                   b_, module_);
+        break;
+      }
       default:
         SLIPWAY_CHECK(false, "an instruction that the code generator does not know");
     }
@@ -257,6 +276,17 @@ class KernelLowering {
   void JumpTo(BasicBlock* block) {
     b_.CreateBr(block);
     Enter(NewBlock("dead"));  // What follows is unreachable and goes away.
+  }
+
+  // A kernel's thread ends where it returns. A device function's goes back to its caller with a result, and ends
+  // without.
+  void LowerReturn(absl::Span<const ValueId> operands) {
+    if (!operands.empty()) {
+      b_.CreateStore(values_[operands[0]], result_);
+    } else if (kernel_.is_function) {
+      b_.CreateIntrinsic(b_.getVoidTy(), llvm::Intrinsic::nvvm_exit, {});
+    }
+    JumpTo(return_block_);
   }
 
   // The body of a loop, up to where its next turn begins, which breaks and continues in it jump around.
@@ -469,6 +499,7 @@ class KernelLowering {
   ThreadLowering threads_;
   llvm::Function* function_ = nullptr;
   BasicBlock* return_block_ = nullptr;
+  llvm::AllocaInst* result_ = nullptr;  // Of a device function that has one.
   std::vector<llvm::AllocaInst*> variables_;
   std::vector<Loop> loops_;          // Around the present instruction.
   std::vector<BasicBlock*> scopes_;  // The ends of those around it.

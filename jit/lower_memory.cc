@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "driver/check.h"
 #include "jit/effects.h"
+#include "jit/lower_calls.h"
 #include "jit/lower_ops.h"
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/DerivedTypes.h"
@@ -161,10 +162,14 @@ llvm::Function* MemoryLowering::MakeFunction() {
   llvm::SmallVector<llvm::Type*, 8> types;
   for (const ParamSpec& param : kernel_.params)
     types.push_back(ByValue(param) ? b_.getPtrTy() : MemoryType(param.dtype));
-  function_ = llvm::Function::Create(llvm::FunctionType::get(b_.getVoidTy(), types, /*isVarArg=*/false),
+  llvm::Type* const result = kernel_.result == DType::kVoid ? b_.getVoidTy() : ValueType(context_, kernel_.result);
+  function_ = llvm::Function::Create(llvm::FunctionType::get(result, types, /*isVarArg=*/false),
                                      llvm::Function::ExternalLinkage, kernel_.name, module_);
-  function_->setCallingConv(llvm::CallingConv::PTX_Kernel);
+  if (!kernel_.is_function) function_->setCallingConv(llvm::CallingConv::PTX_Kernel);
   function_->setDoesNotThrow();
+  if (const auto extension = ExtensionOf(kernel_.result); extension != llvm::Attribute::None) {
+    function_->addRetAttr(extension);
+  }
   for (size_t i = 0; i < kernel_.params.size(); ++i) {
     const ParamSpec& param = kernel_.params[i];
     if (!ByValue(param)) continue;
@@ -290,6 +295,10 @@ Value* MemoryLowering::ElementAddress(const Inst& inst) {
   const Buffer* buffer = kernel_.BufferOf(array);
   Value* offset = buffer != nullptr && !buffer->dynamic ? BufferOffset(*buffer, indices) : ArrayOffset(array, indices);
   return b_.CreateInBoundsGEP(MemoryType(spec.dtype), base, offset);
+}
+
+Value* MemoryLowering::Address(const Inst& inst) {
+  return b_.CreatePtrToInt(b_.CreateAddrSpaceCast(ElementAddress(inst), b_.getPtrTy()), b_.getInt64Ty());
 }
 
 Value* MemoryLowering::Index(ValueId index, llvm::Type* width) {

@@ -50,6 +50,7 @@ class MemoryLowering {
   void StoreGroup(const ir::Inst& inst);
   llvm::Value* Atomic(const ir::Inst& inst);
   void Fence(MemoryScope scope);
+  llvm::Value* Address(const ir::Inst& inst);  // i64, of generic memory.
 
   // Whether some array was accessed at more than one place so far.
   bool has_neighbours() const { return has_neighbours_; }

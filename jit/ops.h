@@ -98,11 +98,17 @@ namespace slipway::ir {
 //   kYield       ends the condition block of a kWhile
 //   kScope       block: what a kLeave in it ends: the body of a function, put where it is called
 //   kLeave, kBreak, kContinue  end the innermost scope, the innermost loop, this turn of it; not across a scope
-//   kReturn      ends this thread's work; what follows one of these four in its block is dead
+//   kReturn      ends this thread's work; what follows one of these four in its block is dead. At the end of a device
+//                function that has a result it has an operand, the result
 // Messages
 //   kPrintf      prints by format Kernel::strings[imm] and the operands
 //   kAssert      where operand 0 (a bool) is false, says Kernel::strings[imm] and ends the launch with an error
 //   kTrap        ends the launch with an error
+// Functions of libraries
+//   kAddress     the address (uint64, generic) of the element of array imm at the operands; imm2 is 1 if whoever is given
+//                it may write there
+//   kCall        calls Kernel::externals[imm] with the operands, which are of its parameters' types (uint64 for
+//                pointers); the result is of its type
 #define SLIPWAY_IR_STRUCTURE(X)                                                                             \
   X(kConst, "const") X(kScalarParam, "scalar") X(kField, "field") X(kSpecial, "special") X(kCast, "cast")   \
   X(kComplex, "complex") X(kPart, "part") X(kReadVar, "read") X(kWriteVar, "write")                         \
@@ -111,7 +117,8 @@ namespace slipway::ir {
   X(kBarrier, "barrier") X(kWarp, "warp") X(kGridSync, "grid_sync") X(kFence, "fence") X(kSleep, "sleep")   \
   X(kIf, "if") X(kFor, "for") X(kWhile, "while") X(kYield, "yield") X(kScope, "scope")                      \
   X(kLeave, "leave") X(kBreak, "break") X(kContinue, "continue") X(kReturn, "return")                       \
-  X(kPrintf, "printf") X(kAssert, "assert") X(kTrap, "trap")
+  X(kPrintf, "printf") X(kAssert, "assert") X(kTrap, "trap") \
+  X(kAddress, "address") X(kCall, "call")
 // clang-format on
 
 // The numbers enter structural hashes and so cache keys.

@@ -67,11 +67,16 @@ class Printer {
   explicit Printer(const Kernel& kernel) : kernel_(kernel), number_(kernel.insts.size(), kNone) {}
 
   std::string Print() {
-    absl::StrAppend(&out_, "kernel ", kernel_.name, "(");
+    absl::StrAppend(&out_, kernel_.is_function ? "function " : "kernel ", kernel_.name, "(");
     for (size_t i = 0; i < kernel_.params.size(); ++i) {
       absl::StrAppend(&out_, i == 0 ? "" : ", ", Describe(kernel_.params[i]));
     }
-    absl::StrAppend(&out_, ")", BoundsText(), " {\n");
+    if (kernel_.is_function) absl::StrAppend(&out_, ") -> ", std::string(Name(kernel_.result)), " {\n");
+    if (!kernel_.is_function) absl::StrAppend(&out_, ")", BoundsText(), " {\n");
+    for (const External& external : kernel_.externals) {
+      absl::StrAppend(&out_, "  extern ",
+                      Describe(AnyExternalFunction(external.name, external.result, external.params, {})), "\n");
+    }
     for (const Buffer& buffer : kernel_.buffers) absl::StrAppend(&out_, "  ", BufferText(buffer), "\n");
     Walk(
         kernel_, [this](ValueId owner, int which) { Enter(owner, which); }, [this](ValueId id) { Instruction(id); },
@@ -188,6 +193,13 @@ class Printer {
         return absl::StrCat(Name(inst.op), " \"", absl::CEscape(text), "\"", count > 0 ? ", " : "",
                             Operands(inst, 0, count));
       }
+      case Op::kAddress:
+        return absl::StrCat(inst.imm2 != 0 ? "address " : "address const ", Element(inst, count));
+      case Op::kCall:
+        return absl::StrCat("call ", inst.imm < kernel_.externals.size() ? kernel_.externals[inst.imm].name : "", "(",
+                            Operands(inst, 0, count), ")");
+      case Op::kReturn:
+        return absl::StrCat(Name(inst.op), count > 0 ? " " : "", Operands(inst, 0, count));
       case Op::kComplex:
       case Op::kYield:
       case Op::kSleep:

@@ -216,6 +216,18 @@ class Verifier {
     Want(id, inst.type == result, "its result type is wrong");
   }
 
+  void CheckCall(ValueId id, const Inst& inst) {
+    if (inst.imm >= kernel_.externals.size()) return Fail(id, "there is no such function");
+    const External& function = kernel_.externals[inst.imm];
+    Want(id, inst.type == function.result && inst.num_operands == function.params.size(),
+         "it has another result or number of operands than the function");
+    for (size_t i = 0; status_.ok() && i < inst.num_operands; ++i) {
+      const DeviceParam& param = function.params[i];
+      Want(id, Type(inst, i) == (param.pointer ? DType::kUInt64 : param.dtype),
+           "an operand is not of its parameter's type");
+    }
+  }
+
   // Whether a loop (or, for kLeave, a scope) is open here; a loop outside of a scope does not count inside of it.
   bool IsInside(bool scope) const {
     for (auto region = open_.rbegin(); region != open_.rend(); ++region) {
@@ -379,7 +391,19 @@ class Verifier {
              "its condition does not end in a yield");
         break;
       }
+      case Op::kAddress:
+        Want(id, Element(id, inst, 0, inst.imm2 != 0) != nullptr && inst.type == DType::kUInt64,
+             "it is no address of an element");
+        break;
+      case Op::kCall:
+        CheckCall(id, inst);
+        break;
       case Op::kReturn:
+        operands(inst.num_operands == 0 ? 0 : 1);
+        if (status_.ok() && inst.num_operands == 1) {
+          Want(id, kernel_.is_function && Type(inst, 0) == kernel_.result, "it is not of the function's result");
+        }
+        break;
       case Op::kScope:
       case Op::kGridSync:
       case Op::kTrap:

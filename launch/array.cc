@@ -133,6 +133,25 @@ absl::StatusOr<AnyArray> AnyArray::From(const Device& device, DType dtype, absl:
   return array;
 }
 
+absl::StatusOr<AnyArray> AnyArray::Over(std::shared_ptr<const DeviceMemory> memory, DType dtype,
+                                        absl::Span<const int64_t> shape, const std::string& what) {
+  SLIPWAY_RETURN_IF_ERROR(CheckShape(dtype, shape));
+  const int64_t count = ElementCount(static_cast<int>(shape.size()), shape.data());
+  int64_t bytes = 0;
+  if (__builtin_mul_overflow(count, static_cast<int64_t>(SizeOf(dtype)), &bytes) ||
+      static_cast<uint64_t>(bytes) != memory->bytes()) {
+    return absl::InvalidArgumentError(absl::StrCat(what, " has ", memory->bytes(), " bytes, and ", AsAbsl(Name(dtype)),
+                                                   ShapeText(shape), " takes ", bytes));
+  }
+  if (memory->address() % AlignOf(dtype) != 0) {
+    return absl::InvalidArgumentError(absl::StrCat(what, " lies at an address that is no multiple of ", AlignOf(dtype),
+                                                   ", which ", AsAbsl(Name(dtype)), " wants"));
+  }
+  SLIPWAY_ASSIGN_OR_RETURN(AnyArrayView view, AnyArrayView::Make(memory->device(), dtype,
+                                                                 reinterpret_cast<void*>(memory->address()), shape));
+  return AnyArray(view, std::move(memory));
+}
+
 absl::Status AnyArray::CopyTo(void* host) const {
   SLIPWAY_RETURN_IF_ERROR(device().Synchronize());
   return owner_->CopyToHost(host, bytes());

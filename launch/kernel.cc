@@ -211,10 +211,29 @@ absl::StatusOr<Kernel> Kernel::Load(const Device& device, CompiledKernel compile
   return Make(device, function, std::move(compiled), std::move(module));
 }
 
+namespace {
+
+// Of code that was not compiled here.
+CompiledKernel Foreign(std::string name, Signature signature) {
+  static const auto* const no_inspection = new std::shared_ptr<const Inspection>(std::make_shared<Inspection>());
+  return {.name = std::move(name), .signature = std::move(signature), .inspection = *no_inspection};
+}
+
+}  // namespace
+
+absl::StatusOr<Kernel> Kernel::FromModule(const Module& module, const std::string& name, Signature signature) {
+  for (size_t i = 0; i < signature.size(); ++i) {
+    if (signature[i].name.empty()) signature[i].name = absl::StrCat("arg", i);
+  }
+  CompiledKernel compiled = Foreign(name, std::move(signature));
+  SLIPWAY_RETURN_IF_ERROR(CheckDescription(compiled));
+  SLIPWAY_ASSIGN_OR_RETURN(const CUfunction function, module.GetFunction(name));
+  return Make(module.device(), function, std::move(compiled), module);
+}
+
 absl::StatusOr<Kernel> Kernel::FromFunction(const Device& device, CUfunction function, std::string name,
                                             Signature signature) {
-  static const auto* const no_inspection = new std::shared_ptr<const Inspection>(std::make_shared<Inspection>());
-  CompiledKernel compiled{.name = std::move(name), .signature = std::move(signature), .inspection = *no_inspection};
+  CompiledKernel compiled = Foreign(std::move(name), std::move(signature));
   if (function == nullptr) {
     return absl::InvalidArgumentError(absl::StrCat(
         "kernel '", compiled.name, "': the function is null; give one that the driver returned for a loaded module"));

@@ -3,6 +3,7 @@
 //   api_context.cc  DevicePrimaryCtx*, Ctx*
 //   api_memory.cc   Mem*, PointerGetAttribute
 //   api_module.cc   Module*
+//   api_link.cc     Link*
 //   api_function.cc Func*, Occupancy*
 //   api_stream.cc   Stream*, Event*, LaunchHostFunc
 //   api_launch.cc   LaunchKernel, LaunchKernelEx

@@ -60,8 +60,12 @@ CUresult FuncGetAttribute(int* value, CUfunction_attribute attribute, CUfunction
     case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
       *value = found->max_dynamic_shared_bytes.load(std::memory_order_relaxed);
       return CUDA_SUCCESS;
+    case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+      *value = found->shared_carveout.load(std::memory_order_relaxed);
+      return CUDA_SUCCESS;
+    case CU_FUNC_ATTRIBUTE_CACHE_MODE_CA:
     case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
-      *value = 0;  // There are no clusters.
+      *value = 0;  // Caches are the host's, and there are no clusters.
       return CUDA_SUCCESS;
   }
   return CUDA_ERROR_INVALID_VALUE;
@@ -71,11 +75,35 @@ CUresult FuncSetAttribute(CUfunction function, CUfunction_attribute attribute, i
   SLIPWAY_RETURN_IF_FAILED(Ready());
   std::shared_ptr<Function> found = FindFunction(function);
   if (found == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  if (attribute != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES || value < 0 ||
-      value > MaxDynamicSharedBytes(*found)) {
+  switch (attribute) {
+    case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
+      if (value < 0 || value > MaxDynamicSharedBytes(*found)) return CUDA_ERROR_INVALID_VALUE;
+      found->max_dynamic_shared_bytes.store(value, std::memory_order_relaxed);
+      return CUDA_SUCCESS;
+    case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:  // Percent; -1 is the driver's choice.
+      if (value < -1 || value > 100) return CUDA_ERROR_INVALID_VALUE;
+      found->shared_carveout.store(value, std::memory_order_relaxed);
+      return CUDA_SUCCESS;
+    default:
+      return CUDA_ERROR_INVALID_VALUE;
+  }
+}
+
+CUresult FuncSetCacheConfig(CUfunction function, CUfunc_cache preference) {
+  SLIPWAY_RETURN_IF_FAILED(Ready());
+  if (FindFunction(function) == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  if (preference < CU_FUNC_CACHE_PREFER_NONE || preference > CU_FUNC_CACHE_PREFER_EQUAL) {
     return CUDA_ERROR_INVALID_VALUE;
   }
-  found->max_dynamic_shared_bytes.store(value, std::memory_order_relaxed);
+  return CUDA_SUCCESS;  // A hint, about caches that are the host's.
+}
+
+CUresult FuncGetName(const char** name, CUfunction function) {
+  SLIPWAY_RETURN_IF_FAILED(Ready());
+  if (name == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  std::shared_ptr<Function> found = FindFunction(function);
+  if (found == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  *name = found->kernel->name.c_str();
   return CUDA_SUCCESS;
 }
 

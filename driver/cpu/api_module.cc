@@ -1,5 +1,4 @@
-// Loading PTX, and finding kernels and variables in it.
-#include <cstring>
+// Loading PTX, alone or in a fatbin, and finding kernels and variables in it.
 #include <mutex>
 
 #include "absl/status/status.h"
@@ -7,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "driver/cpu/api.h"
 #include "driver/cpu/fault.h"
+#include "driver/cpu/image_ptx.h"
 #include "driver/cpu/jit_options.h"
 #include "driver/cpu/limits.h"
 #include "driver/cpu/program.h"
@@ -15,19 +15,6 @@
 
 namespace slipway::cpu {
 namespace {
-
-// First bytes of what a driver takes beside PTX text: an ELF cubin, and a fat binary (fatbinary.h of the toolkit).
-constexpr const char* kBinaryImages[] = {
-    "\x7F"
-    "ELF",
-    "\x50\xED\x55\xBA"};
-
-bool IsBinary(const char* image) {
-  for (const char* start : kBinaryImages) {
-    if (std::strncmp(image, start, 4) == 0) return true;
-  }
-  return false;
-}
 
 CUresult LoadResult(const absl::Status& status) {
   switch (status.code()) {
@@ -98,6 +85,19 @@ absl::Status Load(Module& module) {
   return CheckKernels(*module.program);
 }
 
+CUfunction HandleOf(const std::shared_ptr<Module>& module, const CpuKernel& kernel) {
+  std::lock_guard<std::mutex> lock(module->mutex);
+  CUfunction& handle = module->functions[kernel.name];
+  if (handle == nullptr) {
+    auto made = std::make_shared<Function>();
+    made->module = module;
+    made->kernel = &kernel;
+    made->max_dynamic_shared_bytes = static_cast<int>(kSharedBytesPerBlock - kernel.shared_bytes);
+    handle = Runtime::Get().functions.Add(std::move(made));
+  }
+  return handle;
+}
+
 }  // namespace
 
 std::string LoadedPtxForTesting(CUmodule module) {
@@ -117,15 +117,16 @@ CUresult ModuleLoadDataEx(CUmodule* module, const void* image, unsigned count, C
   SLIPWAY_RETURN_IF_FAILED(Runtime::Get().captures.BeforeUnsafeCall());
   JitLogs logs;
   SLIPWAY_RETURN_IF_FAILED(JitLogs::Parse(count, options, values, &logs));
-  const char* text = static_cast<const char*>(image);
-  if (IsBinary(text)) {
-    logs.Write("the CPU device takes PTX text, not machine code for a GPU: load the PTX that it was made from");
-    return CUDA_ERROR_NO_BINARY_FOR_GPU;
-  }
-  InstallFaultHandlers();
   auto loaded = std::make_shared<Module>();
   loaded->context = context;
-  loaded->ptx = text;
+  absl::StatusOr<std::string> ptx = PtxAt(image, Runtime::Get().settings.sm);
+  if (!ptx.ok()) {
+    logs.Write({ptx.status().message().data(), ptx.status().message().size()});
+    return ptx.status().code() == absl::StatusCode::kFailedPrecondition ? CUDA_ERROR_NO_BINARY_FOR_GPU
+                                                                        : CUDA_ERROR_INVALID_IMAGE;
+  }
+  loaded->ptx = *std::move(ptx);
+  InstallFaultHandlers();
   absl::Status status = Load(*loaded);
   logs.Write({status.message().data(), status.message().size()});
   if (!status.ok()) return LoadResult(status);
@@ -153,23 +154,32 @@ CUresult ModuleUnload(CUmodule module) {
 
 CUresult ModuleGetFunction(CUfunction* function, CUmodule module, const char* name) {
   SLIPWAY_RETURN_IF_FAILED(Ready());
-  Runtime& runtime = Runtime::Get();
   if (function == nullptr || name == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  std::shared_ptr<Module> found = runtime.modules.Find(module);
+  std::shared_ptr<Module> found = Runtime::Get().modules.Find(module);
   if (found == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   SLIPWAY_RETURN_IF_FAILED(Sticky(*found->context));
   const CpuKernel* kernel = found->program->FindKernel(name);
   if (kernel == nullptr) return CUDA_ERROR_NOT_FOUND;
-  std::lock_guard<std::mutex> lock(found->mutex);
-  CUfunction& handle = found->functions[name];
-  if (handle == nullptr) {
-    auto made = std::make_shared<Function>();
-    made->module = found;
-    made->kernel = kernel;
-    made->max_dynamic_shared_bytes = static_cast<int>(kSharedBytesPerBlock - kernel->shared_bytes);
-    handle = runtime.functions.Add(std::move(made));
-  }
-  *function = handle;
+  *function = HandleOf(found, *kernel);
+  return CUDA_SUCCESS;
+}
+
+CUresult ModuleGetFunctionCount(unsigned* count, CUmodule module) {
+  SLIPWAY_RETURN_IF_FAILED(Ready());
+  if (count == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  std::shared_ptr<Module> found = Runtime::Get().modules.Find(module);
+  if (found == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  *count = static_cast<unsigned>(found->program->kernels().size());
+  return CUDA_SUCCESS;
+}
+
+CUresult ModuleEnumerateFunctions(CUfunction* functions, unsigned count, CUmodule module) {
+  SLIPWAY_RETURN_IF_FAILED(Ready());
+  if (functions == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  std::shared_ptr<Module> found = Runtime::Get().modules.Find(module);
+  if (found == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  const std::vector<CpuKernel>& kernels = found->program->kernels();
+  for (size_t i = 0; i < kernels.size() && i < count; ++i) functions[i] = HandleOf(found, kernels[i]);
   return CUDA_SUCCESS;
 }
 

@@ -4,10 +4,10 @@
 #include <utility>
 #include <vector>
 
-#include "driver/cpu/ptx/message.h"
 #include "driver/cpu/ptx/parser.h"
 #include "driver/cpu/translate/host_code.h"
 #include "driver/cpu/translate/module_translator.h"
+#include "driver/ptx/message.h"
 #include "driver/status_macros.h"
 #include "llvm/Support/Alignment.h"
 

@@ -13,9 +13,11 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "driver/cpu/jit_options.h"
 #include "driver/cpu/limits.h"
 #include "driver/cpu/program.h"
 #include "driver/cpu/system/device_heap.h"
@@ -123,6 +125,15 @@ struct Function {
   std::shared_ptr<Module> module;
   const CpuKernel* kernel = nullptr;
   std::atomic<int> max_dynamic_shared_bytes{0};  // Settable, up to the opt-in limit.
+  std::atomic<int> shared_carveout{-1};          // Kept, and of no use: there is nothing to divide.
+};
+
+// What is being linked: PTX texts, and what they became.
+struct Link {
+  std::mutex mutex;
+  std::vector<std::pair<std::string, std::string>> texts;  // Names and texts.
+  JitLogs logs;
+  std::string image;  // PTX text, once it is complete.
 };
 
 }  // namespace slipway::cpu

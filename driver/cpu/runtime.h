@@ -65,6 +65,7 @@ struct Runtime {
   HandleTable<Graph, CUgraph, 6> graphs;
   HandleTable<GraphNode, CUgraphNode, 7> graph_nodes;
   HandleTable<GraphExec, CUgraphExec, 8> graph_execs;
+  HandleTable<Link, CUlinkState, 9> links;
   Arena arena;
 
   static Runtime& Get();

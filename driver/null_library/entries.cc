@@ -9,9 +9,6 @@
 namespace slipway::null_library {
 namespace {
 
-// An image for programs that carry what a linker made to the module loader: nothing reads it.
-constexpr char kImage[] = "slipway null image";
-
 CUcontext PrimaryContext() {
   CUcontext context = nullptr;
   NullDriver().DevicePrimaryCtxRetain(&context, 0);
@@ -92,10 +89,7 @@ CUresult ApiVersion(CUcontext, unsigned* version) {
   return CUDA_SUCCESS;
 }
 
-CUresult FunctionName(const char** name) {
-  *name = "kernel";
-  return CUDA_SUCCESS;
-}
+CUresult FunctionName(const char** name) { return NullDriver().FuncGetName(name, nullptr); }
 
 CUresult KernelAttribute(int* value, CUfunction_attribute attribute, CUfunction kernel) {
   return NullDriver().FuncGetAttribute(value, attribute, kernel);
@@ -116,12 +110,6 @@ CUresult LazyLoading(int* mode) {
 }
 
 CUresult CreateLink(unsigned, CUjit_option*, void**, void** link) { return NewHandle(link); }
-
-CUresult CompleteLink(void*, const void** image, size_t* bytes) {
-  *image = kImage;
-  *bytes = sizeof(kImage);
-  return CUDA_SUCCESS;
-}
 
 CUresult ActiveBlocks(int* blocks, CUfunction function, int block_size, size_t dynamic_shared_bytes) {
   return NullDriver().OccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, block_size, dynamic_shared_bytes);

@@ -43,7 +43,6 @@ CUresult SameHandle(void** to, void* from);
 CUresult LibraryGlobal(CUdeviceptr* address, size_t* bytes);
 CUresult LazyLoading(int* mode);
 CUresult CreateLink(unsigned count, CUjit_option* options, void** values, void** link);
-CUresult CompleteLink(void* link, const void** image, size_t* bytes);
 CUresult ActiveBlocks(int* blocks, CUfunction function, int block_size, size_t dynamic_shared_bytes);
 CUresult PotentialBlockSize(int* min_grid_size, int* block_size, CUfunction function, CUoccupancyB2DSize shared_bytes,
                             size_t dynamic_shared_bytes, int block_size_limit);

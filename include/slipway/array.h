@@ -208,6 +208,11 @@ class AnyArray {
   static absl::StatusOr<AnyArray> From(const Device& device, DType dtype, absl::Span<const int64_t> shape,
                                        const void* host);
 
+  // Over memory that is there already, of which it takes all and which it keeps. INVALID_ARGUMENT, beginning with
+  // `what`, for another size than the elements have, or an address that is no multiple of what an element wants.
+  static absl::StatusOr<AnyArray> Over(std::shared_ptr<const DeviceMemory> memory, DType dtype,
+                                       absl::Span<const int64_t> shape, const std::string& what = "memory");
+
   const AnyArrayView& view() const { return view_; }
   DType dtype() const { return view_.dtype(); }
   int rank() const { return view_.rank(); }

@@ -26,7 +26,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "slipway/device.h"
+#include "slipway/device_library.h"
 #include "slipway/kernel.h"
+#include "slipway/module.h"
 #include "slipway/signature.h"
 #include "slipway/target.h"
 #include "slipway/typed_kernel.h"
@@ -55,6 +57,9 @@ struct CudaOptions {
   std::vector<std::string> options;
   // Machine code for the target, too, which does not run elsewhere. PTX is what is loaded all the same.
   bool cubin = false;
+  // Device functions that the source declares (extern "C" __device__ float f(float);) and does not define. The source
+  // is then compiled with --relocatable-device-code=true, and `ptx` has it all. Not together with `cubin`.
+  DeviceLibrary link;
 };
 
 // What a source became. Needs no device.
@@ -102,6 +107,12 @@ class CudaModule {
     return TypedKernel<Params...>::From(*std::move(kernel));
   }
 
+  // The module itself, loaded if it is not yet: for its variables (symbol.h), whose names are those of extern "C"
+  // variables, or LoweredName of name expressions such as "&ns::table".
+  absl::StatusOr<Module> module() const;
+  // What a name expression is called in PTX; any other name is its own.
+  const std::string& LoweredName(const std::string& name) const;
+
   const CudaCode& code() const { return *code_; }
   const Device& device() const { return device_; }
 
@@ -120,6 +131,11 @@ absl::StatusOr<CudaModule> CompileCuda(const Device& device, std::string_view so
 // The same of a file, whose folder is searched for the headers that it includes in quotes. NOT_FOUND if it cannot be
 // read.
 absl::StatusOr<CudaModule> CompileCudaFile(const Device& device, const std::string& path, CudaOptions options = {});
+
+// Device functions in CUDA C++, for kernels of other make to call. Compiled for each target when a kernel first needs
+// it, as relocatable device code, and once; errors are those of CompileCudaSource, returned by whatever compiles the
+// kernel.
+DeviceLibrary CudaLibrary(std::string source, CudaOptions options = {});
 
 }  // namespace slipway
 

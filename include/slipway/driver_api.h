@@ -22,6 +22,7 @@ struct CUevent_st;
 struct CUgraph_st;
 struct CUgraphNode_st;
 struct CUgraphExec_st;
+struct CUlinkState_st;
 
 namespace slipway {
 
@@ -35,6 +36,7 @@ using CUevent = ::CUevent_st*;
 using CUgraph = ::CUgraph_st*;
 using CUgraphNode = ::CUgraphNode_st*;
 using CUgraphExec = ::CUgraphExec_st*;
+using CUlinkState = ::CUlinkState_st*;
 using CUhostFn = void (*)(void* user_data);
 using CUoccupancyB2DSize = size_t (*)(int block_size);
 
@@ -158,11 +160,30 @@ enum CUfunction_attribute : int {
   CU_FUNC_ATTRIBUTE_NUM_REGS = 4,
   CU_FUNC_ATTRIBUTE_PTX_VERSION = 5,
   CU_FUNC_ATTRIBUTE_BINARY_VERSION = 6,
+  CU_FUNC_ATTRIBUTE_CACHE_MODE_CA = 7,
   CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8,
+  CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT = 9,  // Percent, or -1: as the driver sees fit.
   CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED = 14,
 };
 
-// Options of ModuleLoadDataEx; numbers of CUjit_option in cuda.h. Values travel as void*.
+// Which of the L1 cache and shared memory, that share their memory, a kernel wants more of; numbers of CUfunc_cache.
+enum CUfunc_cache : int {
+  CU_FUNC_CACHE_PREFER_NONE = 0,
+  CU_FUNC_CACHE_PREFER_SHARED = 1,
+  CU_FUNC_CACHE_PREFER_L1 = 2,
+  CU_FUNC_CACHE_PREFER_EQUAL = 3,
+};
+
+// What LinkAddData is given; numbers of CUjitInputType in cuda.h.
+enum CUjitInputType : int {
+  CU_JIT_INPUT_CUBIN = 0,
+  CU_JIT_INPUT_PTX = 1,
+  CU_JIT_INPUT_FATBINARY = 2,
+  CU_JIT_INPUT_OBJECT = 3,   // Of the host, with device code in it.
+  CU_JIT_INPUT_LIBRARY = 4,  // Of such objects.
+};
+
+// Options of ModuleLoadDataEx and LinkCreate; numbers of CUjit_option in cuda.h. Values travel as void*.
 enum CUjit_option : int {
   CU_JIT_MAX_REGISTERS = 0,
   CU_JIT_INFO_LOG_BUFFER = 3,
@@ -311,8 +332,18 @@ inline const CUstream kStreamPerThread = reinterpret_cast<CUstream>(2);
   X(ModuleUnload, 2000, kRequired, (CUmodule module))                                                                \
   X(ModuleGetFunction, 2000, kRequired, (CUfunction * function, CUmodule module, const char* name))                  \
   X(ModuleGetGlobal, 3020, kRequired, (CUdeviceptr * address, size_t * bytes, CUmodule module, const char* name))    \
+  X(ModuleGetFunctionCount, 12040, kOptional, (unsigned* count, CUmodule module))                                    \
+  X(ModuleEnumerateFunctions, 12040, kOptional, (CUfunction * functions, unsigned count, CUmodule module))           \
+  X(LinkCreate, 6050, kRequired, (unsigned count, CUjit_option* options, void** values, CUlinkState* link))          \
+  X(LinkAddData, 6050, kRequired,                                                                                    \
+    (CUlinkState link, CUjitInputType type, void* data, size_t bytes, const char* name, unsigned count,              \
+     CUjit_option* options, void** values))                                                                          \
+  X(LinkComplete, 5050, kRequired, (CUlinkState link, void** image, size_t* bytes))                                  \
+  X(LinkDestroy, 5050, kRequired, (CUlinkState link))                                                                \
+  X(FuncGetName, 12030, kOptional, (const char** name, CUfunction function))                                         \
   X(FuncGetAttribute, 2020, kRequired, (int* value, CUfunction_attribute attribute, CUfunction function))            \
   X(FuncSetAttribute, 9000, kRequired, (CUfunction function, CUfunction_attribute attribute, int value))             \
+  X(FuncSetCacheConfig, 3000, kRequired, (CUfunction function, CUfunc_cache preference))                             \
   X(FuncGetParamInfo, 12040, kOptional, (CUfunction function, size_t index, size_t * offset, size_t * bytes))        \
   X(OccupancyMaxPotentialBlockSize, 6050, kRequired,                                                                 \
     (int* min_grid_size, int* block_size, CUfunction function, CUoccupancyB2DSize shared_bytes_of_block,             \

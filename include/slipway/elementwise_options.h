@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "slipway/compile_options.h"
+#include "slipway/device_library.h"
 
 namespace slipway {
 
@@ -33,6 +34,8 @@ struct ElementwiseOptions {
   std::string signature;             // Empty: inferred from the text.
   std::string name = "elementwise";  // Of the kernels, as profilers show it: letters, digits and underscores.
   std::vector<TextConstant> constants;
+  // Functions of libraries that the text may call by their names; of numbers alone.
+  std::vector<AnyExternalFunction> functions;
   CompileOptions compile;
 };
 

@@ -11,7 +11,8 @@
 //
 // Values: embedded/var.h. Arrays: embedded/array_var.h. Control flow: embedded/control.h. Kernels: embedded/kernel.h.
 // Shared, local and constant arrays, atomics: embedded/memory.h. Barriers, warps, printf: embedded/threads.h.
-// Functions: embedded/device_function.h. Vectors of 2 to 4: embedded/vec.h. Random numbers: embedded/random.h.
+// Functions: embedded/device_function.h; those of libraries: embedded/external_function.h; for other code to call:
+// embedded/exported_function.h. Vectors of 2 to 4: embedded/vec.h. Random numbers: embedded/random.h.
 // Reductions and scans over a block or the grid: embedded/reduce.h. Kernels whose very signature is data:
 // kernel_builder.h. Written once for any dtypes and ranks: embedded/generic_kernel.h with embedded/any_var.h and
 // embedded/any_array_var.h.
@@ -23,6 +24,8 @@
 #include "slipway/embedded/array_var.h"
 #include "slipway/embedded/control.h"
 #include "slipway/embedded/device_function.h"
+#include "slipway/embedded/exported_function.h"
+#include "slipway/embedded/external_function.h"
 #include "slipway/embedded/functions.h"
 #include "slipway/embedded/generic_kernel.h"
 #include "slipway/embedded/kernel.h"

@@ -157,6 +157,10 @@ class Kernel {
   // more bytes than this device and this PTX ISA take; NOT_FOUND if the PTX has no entry of that name.
   static absl::StatusOr<Kernel> Load(const Device& device, CompiledKernel compiled);
 
+  // A kernel of a module, which it keeps loaded, with the parameters that `signature` says. Errors as Load's and
+  // FromFunction's.
+  static absl::StatusOr<Kernel> FromModule(const Module& module, const std::string& name, Signature signature);
+
   // A function that somebody else loaded on `device`, launched like any other kernel; the caller keeps it loaded.
   // INVALID_ARGUMENT for a null function, or if `signature` differs from the function's parameters in number, offset or
   // size, as far as the driver tells them (CUDA 12.4 and newer, and the CPU device).

@@ -30,6 +30,7 @@
 #include "absl/types/span.h"
 #include "slipway/compile_options.h"
 #include "slipway/device.h"
+#include "slipway/device_library.h"
 #include "slipway/dtype.h"
 #include "slipway/embedded.h"
 #include "slipway/kernel.h"
@@ -87,6 +88,15 @@ class KernelBuilder {
   AnyExpr Apply(const std::string& op, std::initializer_list<AnyExpr> operands) {
     return Apply(op, absl::MakeConstSpan(operands.begin(), operands.size()));
   }
+  // A function of a library. INVALID_ARGUMENT for another number of arguments, or one that does not fit its parameter.
+  // For a pointer, an Address. Without a result the value is of no use.
+  AnyExpr Call(const AnyExternalFunction& function, absl::Span<const AnyExpr> arguments);
+  AnyExpr Call(const AnyExternalFunction& function, std::initializer_list<AnyExpr> arguments) {
+    return Call(function, absl::MakeConstSpan(arguments.begin(), arguments.size()));
+  }
+  // The address of the first element of an array, as a uint64, for functions that take pointers. `read_only`: who is
+  // given it does not write there.
+  AnyExpr Address(const AnyArrayVar& array, bool read_only = false);
   // A variable with a first value; of that value's type, or of the one given.
   AnyVar Variable(const AnyExpr& value);
   AnyVar Variable(DType dtype, const AnyExpr& value);

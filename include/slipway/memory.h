@@ -53,6 +53,7 @@ class DeviceMemory {
                       size_t to_offset = 0) const;
 
  private:
+  friend class Module;  // Whose variables are memory, too.
   DeviceMemory(Device device, std::shared_ptr<const void> owner, CUdeviceptr address, size_t bytes)
       : device_(std::move(device)), owner_(std::move(owner)), address_(address), bytes_(bytes) {}
   absl::Status KeepUntilDone(const DeviceMemory& to, const Stream& stream) const;

@@ -11,11 +11,13 @@
 #include "driver/bytes.h"
 #include "driver/compile_history.h"
 #include "driver/disk_cache.h"
+#include "driver/ptx/join.h"
 #include "driver/status_macros.h"
 #include "jit/cuda/device_header.h"
 #include "jit/cuda/diagnostics.h"
 #include "jit/cuda/includes.h"
 #include "jit/cuda/nvrtc.h"
+#include "jit/library.h"
 #include "jit/memory_cache.h"
 #include "launch/shared_modules.h"
 #include "launch/toolkit.h"
@@ -23,6 +25,9 @@
 
 namespace slipway {
 namespace {
+
+// Functions that are declared and not defined are left to whoever links the code; those that are defined stay visible.
+constexpr char kRelocatable[] = "--relocatable-device-code=true";
 
 // A compile with everything that NVRTC is told.
 struct Job {
@@ -86,7 +91,12 @@ absl::StatusOr<Job> MakeJob(std::string_view source, const Target& target, const
   if (job.cubin && nvrtc->GetCUBIN == nullptr) {
     return absl::UnimplementedError("this NVRTC makes no cubin; CUDA 11.1 and newer do");
   }
+  if (job.cubin && !options.link.empty()) {
+    return absl::InvalidArgumentError(
+        "CudaOptions::cubin and CudaOptions::link: what is linked becomes PTX; leave one of the two out");
+  }
   job.options.push_back(absl::StrCat("--gpu-architecture=", job.cubin ? "sm_" : "compute_", target.sm));
+  if (!options.link.empty()) job.options.push_back(kRelocatable);
   bool has_standard = false;
   ptrdiff_t own_folders = 0;
   for (const std::string& option : options.options) {
@@ -266,9 +276,8 @@ std::string Entries(const std::string& ptx) {
   return names.empty() ? "none" : absl::StrJoin(names, ", ");
 }
 
-}  // namespace
-
-absl::StatusOr<CudaCode> CompileCudaSource(std::string_view source, const Target& target, const CudaOptions& options) {
+// Without what it is linked with.
+absl::StatusOr<CudaCode> CompileAlone(std::string_view source, const Target& target, const CudaOptions& options) {
   SLIPWAY_ASSIGN_OR_RETURN(const Job job, MakeJob(source, target, options));
   bool complete = true;
   // NVRTC looks for names in quotes beside the source, by its name, or else where the program runs.
@@ -327,6 +336,33 @@ absl::StatusOr<CudaCode> CompileCudaSource(std::string_view source, const Target
   return code;
 }
 
+}  // namespace
+
+absl::StatusOr<CudaCode> CompileCudaSource(std::string_view source, const Target& target, const CudaOptions& options) {
+  SLIPWAY_ASSIGN_OR_RETURN(CudaCode code, CompileAlone(source, target, options));
+  if (options.link.empty()) return code;
+  SLIPWAY_ASSIGN_OR_RETURN(std::vector<LinkInput> inputs, options.link.PtxFor(target));
+  inputs.insert(inputs.begin(), {options.file_name, std::move(code.ptx)});
+  SLIPWAY_ASSIGN_OR_RETURN(code.ptx, JoinPtx(inputs));
+  return code;
+}
+
+DeviceLibrary CudaLibrary(std::string source, CudaOptions options) {
+  // In front, so that the caller's own stand behind, and count.
+  options.options.insert(options.options.begin(), kRelocatable);
+  std::string name = options.file_name;
+  return DeviceLibrary(DeviceLibrary::Parts{internal::MakeLibraryPart(
+      std::move(name),
+      [source = std::move(source), options = std::move(options)](const Target& target) -> absl::StatusOr<std::string> {
+        SLIPWAY_ASSIGN_OR_RETURN(CudaCode code, CompileAlone(source, target, options));
+        if (options.link.empty()) return std::move(code.ptx);
+        SLIPWAY_ASSIGN_OR_RETURN(std::vector<LinkInput> inputs, options.link.PtxFor(target));
+        std::vector<ptx::JoinInput> texts = {{options.file_name, code.ptx}};
+        for (const LinkInput& input : inputs) texts.push_back({input.name, input.image});
+        return ptx::Join(texts, /*first_is_library=*/true);
+      })});
+}
+
 absl::StatusOr<std::string> NvrtcVersion() {
   SLIPWAY_ASSIGN_OR_RETURN(const Nvrtc* nvrtc, Nvrtc::Get());
   return absl::StrCat(nvrtc->major, ".", nvrtc->minor);
@@ -341,11 +377,17 @@ CudaModule::CudaModule(Device device, CudaCode code)
   inspection_ = std::move(inspection);
 }
 
-absl::StatusOr<Kernel> CudaModule::Get(const std::string& name, Signature signature) const {
-  CompiledKernel compiled = {.name = name, .signature = std::move(signature), .inspection = inspection_};
+absl::StatusOr<Module> CudaModule::module() const { return modules_->Load(device_, code_->ptx); }
+
+const std::string& CudaModule::LoweredName(const std::string& name) const {
   for (const auto& [expression, lowered] : code_->lowered_names) {
-    if (expression == name) compiled.name = lowered;
+    if (expression == name) return lowered;
   }
+  return name;
+}
+
+absl::StatusOr<Kernel> CudaModule::Get(const std::string& name, Signature signature) const {
+  CompiledKernel compiled = {.name = LoweredName(name), .signature = std::move(signature), .inspection = inspection_};
   for (size_t i = 0; i < compiled.signature.size(); ++i) {
     if (compiled.signature[i].name.empty()) compiled.signature[i].name = absl::StrCat("arg", i);
   }

@@ -388,7 +388,8 @@ absl::StatusOr<Elementwise> Elementwise::Parse(std::string_view text, const Elem
   SLIPWAY_RETURN_IF_ERROR(CheckName(options.name));
   SLIPWAY_RETURN_IF_ERROR(CheckOptions(options.compile));
   const auto begin = std::chrono::steady_clock::now();
-  SLIPWAY_ASSIGN_OR_RETURN(text::Program program, text::Parse(text, options.signature, options.constants));
+  SLIPWAY_ASSIGN_OR_RETURN(text::Program program,
+                           text::Parse(text, options.signature, options.constants, options.functions));
   auto state = std::make_shared<State>();
   state->program = std::move(program);
   state->name = options.name;

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "driver/status_macros.h"
+#include "driver/suggest.h"
 #include "jit/text/cat.h"
 #include "jit/text/functions.h"
-#include "jit/text/suggest.h"
 
 namespace slipway::elementwise {
 namespace {
@@ -334,7 +334,7 @@ absl::Status MisspeltInTheText(const Program& program, std::string_view unread, 
   if (!program.signature.text().empty()) return absl::OkStatus();
   for (const Parameter& input : program.inputs) {
     if (std::any_of(args.begin(), args.end(), [&](const NamedArg& arg) { return arg.name == input.name; })) continue;
-    const std::string hint = text::DidYouMean(input.name, {unread});
+    const std::string hint = DidYouMean(input.name, {unread});
     if (!hint.empty()) return program.source.ErrorAt(input.span, Cat("unknown name '", input.name, "'"), hint);
   }
   return absl::OkStatus();
@@ -384,7 +384,7 @@ absl::StatusOr<Arguments> BindByName(const Program& program, absl::Span<const Na
       std::vector<std::string_view> known;
       for (const Parameter& input : program.inputs) known.push_back(input.name);
       for (const Parameter& output : program.outputs) known.push_back(output.name);
-      const std::string hint = text::DidYouMean(named.name, known);
+      const std::string hint = DidYouMean(named.name, known);
       return Invalid(Cat("unknown argument '", named.name, "'",
                          hint.empty() ? Cat("; the inputs are ", NamesOf(program.inputs)) : Cat("; ", hint)));
     }

@@ -4,9 +4,9 @@
 #include <variant>
 
 #include "driver/status_macros.h"
+#include "driver/suggest.h"
 #include "jit/text/cat.h"
 #include "jit/text/expression_parser.h"
-#include "jit/text/suggest.h"
 #include "jit/text/words.h"
 
 namespace slipway::text {
@@ -176,6 +176,9 @@ absl::Status ExpressionParser::BeginCall(bool& whole) {
   const std::string_view name = cursor_.TextOf(token);
   whole = false;
   if (const uint32_t* function = symbols_.FindFunction(name)) return BeginFunction(*function, whole);
+  for (uint32_t i = 0; i < program_.externals.size(); ++i) {
+    if (program_.externals[i].name() == name) return BeginExternal(i, whole);
+  }
   if (const QueryName* query = FindQuery(name)) {
     whole = true;
     return QueryOf(*query);
@@ -209,6 +212,7 @@ absl::Status ExpressionParser::UnknownFunction(Span span) const {
   } else {
     std::vector<std::string_view> names(FunctionNames().begin(), FunctionNames().end());
     for (const Function& function : program_.functions) names.push_back(function.name);
+    for (const AnyExternalFunction& function : program_.externals) names.push_back(function.name());
     hint = DidYouMean(name, names);
   }
   if (!program_.functions.empty() && program_.functions.back().name == name) {
@@ -308,6 +312,31 @@ absl::Status ExpressionParser::CloseFunction(const Pending& call, int given) {
   Node& node = Emit(NodeKind::kCall, call.span);
   node.symbol = call.symbol;
   node.count = static_cast<uint8_t>(callee.results);
+  return absl::OkStatus();
+}
+
+// Functions of libraries.
+
+absl::Status ExpressionParser::BeginExternal(uint32_t external, bool& whole) {
+  pending_.push_back({.kind = PendingKind::kExternal, .symbol = external, .span = Now().span});
+  cursor_.at += 2;
+  if (Peek() != TokenKind::kRightParen) return absl::OkStatus();
+  whole = true;
+  SLIPWAY_RETURN_IF_ERROR(CloseExternal(pending_.back(), 0));
+  pending_.pop_back();
+  ++cursor_.at;
+  return absl::OkStatus();
+}
+
+absl::Status ExpressionParser::CloseExternal(const Pending& call, int given) {
+  const int wanted = static_cast<int>(program_.externals[call.symbol].params().size());
+  if (given != wanted) return WrongArity(call.span, wanted, given);
+  ++heavy_;
+  ++cost_.costly_calls;
+  constant_ = false;
+  Node& node = Emit(NodeKind::kExternal, call.span);
+  node.symbol = call.symbol;
+  node.count = static_cast<uint8_t>(given);
   return absl::OkStatus();
 }
 

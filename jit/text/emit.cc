@@ -139,6 +139,9 @@ void Emitter::Visit(uint32_t index, const Node& node, uint32_t& next) {
     case NodeKind::kCall:
       BeginCall(node, next);
       break;
+    case NodeKind::kExternal:
+      Replace(node.count, builder_.Call(program_.externals[node.symbol], Last(node.count)));
+      break;
     case NodeKind::kReturn:
       Return(node);
       break;

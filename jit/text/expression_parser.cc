@@ -446,6 +446,9 @@ absl::Status ExpressionParser::CloseParen() {
     case PendingKind::kFunction:
       SLIPWAY_RETURN_IF_ERROR(CloseFunction(top, top.count + 1));
       break;
+    case PendingKind::kExternal:
+      SLIPWAY_RETURN_IF_ERROR(CloseExternal(top, top.count + 1));
+      break;
     case PendingKind::kAtomic:
       SLIPWAY_RETURN_IF_ERROR(CloseAtomic(top));
       break;

@@ -106,6 +106,7 @@ class ExpressionParser {
     kBuiltin,
     kCast,
     kFunction,
+    kExternal,  // symbol: into Program::externals.
     kAtomic,
     kIndex,
     kFill,        // As kIndex, behind its ';': the value outside.
@@ -174,6 +175,8 @@ class ExpressionParser {
   absl::Status BeginFunction(uint32_t function, bool& whole);
   absl::Status ArrayArgument();
   absl::Status CloseCall(const Pending& call);
+  absl::Status BeginExternal(uint32_t external, bool& whole);
+  absl::Status CloseExternal(const Pending& call, int given);
   absl::Status CloseFunction(const Pending& call, int given);
   absl::Status ResultsUnwanted(const Node& call) const;
   absl::Status WrongArity(Span call, int wanted, int given) const;

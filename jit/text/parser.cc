@@ -10,6 +10,7 @@
 #include "absl/strings/ascii.h"
 #include "driver/status_macros.h"
 #include "jit/text/cat.h"
+#include "jit/text/functions.h"
 #include "jit/text/lexer.h"
 #include "jit/text/mistakes.h"
 #include "jit/text/signature_parser.h"
@@ -27,6 +28,40 @@ void Settle(Program& program) {
   }
 }
 
+// Whether a text can use it: letters, digits and underscores, and no word of the language.
+bool IsUsableName(const std::string& name) {
+  bool good = !name.empty() && name.size() <= kMaxNameBytes && !absl::ascii_isdigit(name[0]);
+  for (char c : name) good &= absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_';
+  return good && FindKeyword(name) == nullptr && FindForeignWord(name) == nullptr;
+}
+
+absl::Status CheckFunctions(absl::Span<const AnyExternalFunction> functions) {
+  for (const AnyExternalFunction& function : functions) {
+    const std::string& name = function.name();
+    const auto wrong = [&](std::string_view what) {
+      return absl::InvalidArgumentError(Cat("the function '", Describe(function).substr(0, 200), "' ", what));
+    };
+    DType dtype = DType::kVoid;
+    ir::CastKind cast = ir::CastKind::kValue;
+    if (!IsUsableName(name)) {
+      return wrong("has no name of the language: letters, digits and underscores, and no word of it");
+    }
+    if (FindBuiltin(name) != nullptr || FindReduction(name) != nullptr || FindQuery(name) != nullptr ||
+        FindAtomic(name) != nullptr || FindCast(name, &dtype, &cast)) {
+      return wrong("has the name of one of the language's own");
+    }
+    if (std::count_if(functions.begin(), functions.end(), [&](const auto& other) { return other.name() == name; }) >
+        1) {
+      return wrong("is given twice");
+    }
+    if (function.result() == DType::kVoid) return wrong("gives nothing; a text calls functions for their results");
+    for (const DeviceParam& param : function.params()) {
+      if (param.pointer) return wrong("takes a pointer; texts pass numbers: wrap it in a function that takes numbers");
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CheckConstants(absl::Span<const TextConstant> constants) {
   for (const TextConstant& constant : constants) {
     const std::string& name = constant.name;
@@ -34,9 +69,7 @@ absl::Status CheckConstants(absl::Span<const TextConstant> constants) {
     if (std::count_if(constants.begin(), constants.end(), same) > 1) {
       return absl::InvalidArgumentError(Cat("the constant '", name.substr(0, 64), "' is given twice"));
     }
-    bool good = !name.empty() && name.size() <= kMaxNameBytes && !absl::ascii_isdigit(name[0]);
-    for (char c : name) good &= absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_';
-    if (!good || FindKeyword(name) != nullptr || FindForeignWord(name) != nullptr) {
+    if (!IsUsableName(name)) {
       return absl::InvalidArgumentError(
           Cat("the constant '", name.substr(0, 64),
               "' has no name of the language: letters, digits and underscores, and no word of it"));
@@ -48,12 +81,15 @@ absl::Status CheckConstants(absl::Span<const TextConstant> constants) {
 }  // namespace
 
 absl::StatusOr<Program> Parse(std::string_view text, std::string_view signature,
-                              absl::Span<const TextConstant> constants) {
+                              absl::Span<const TextConstant> constants,
+                              absl::Span<const AnyExternalFunction> functions) {
   Program program;
   program.source = Source("expression", std::string(text));
   program.signature = Source("signature", std::string(signature));
   SLIPWAY_RETURN_IF_ERROR(program.source.Validate());
   SLIPWAY_RETURN_IF_ERROR(CheckConstants(constants));
+  SLIPWAY_RETURN_IF_ERROR(CheckFunctions(functions));
+  program.externals.assign(functions.begin(), functions.end());
   if (!signature.empty()) SLIPWAY_RETURN_IF_ERROR(ParseSignature(program));
   Mistakes mistakes;
   std::vector<Token> tokens = Lex(program.source, mistakes);

@@ -17,6 +17,7 @@
 
 #include "jit/ops.h"
 #include "jit/text/source.h"
+#include "slipway/device_library.h"
 #include "slipway/dtype.h"
 
 namespace slipway::text {
@@ -46,7 +47,8 @@ enum class NodeKind : uint8_t {
   kReduceFor,   // symbol: the variable; operands begin, end, step.
   kReduceAxes,  // symbol: into Program::axis_reductions.
   kReduceEnd,
-  kCall,  // symbol: into Program::functions. Its value parameters are the operands; as many results.
+  kCall,      // symbol: into Program::functions. Its value parameters are the operands; as many results.
+  kExternal,  // symbol: into Program::externals; count operands, one result.
   // Statements.
   kAssign,     // symbol: an output or a local; one operand.
   kDeclare,    // symbol: a variable or a local; one operand; dtype, or kVoid for that of the operand.
@@ -212,6 +214,7 @@ struct Program {
   std::vector<Symbol> symbols;
   std::vector<Node> nodes;
   std::vector<Function> functions;
+  std::vector<AnyExternalFunction> externals;  // Functions of libraries, which texts know by their names.
   std::vector<AxisReduction> axis_reductions;  // Inner ones after those that they stand in.
   std::vector<ReducedArray> reduced;
   std::vector<uint32_t> queries;  // Nodes that ask for a dimension, of the output or of an array.

@@ -7,9 +7,9 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/ascii.h"
 #include "driver/status_macros.h"
+#include "driver/suggest.h"
 #include "jit/text/cat.h"
 #include "jit/text/lexer.h"
-#include "jit/text/suggest.h"
 #include "slipway/signature.h"
 
 namespace slipway::text {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "driver/status_macros.h"
+#include "driver/suggest.h"
 #include "jit/text/cat.h"
-#include "jit/text/suggest.h"
 #include "jit/text/words.h"
 
 namespace slipway::text {

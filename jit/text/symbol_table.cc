@@ -5,9 +5,9 @@
 
 #include "driver/as_absl.h"
 #include "driver/status_macros.h"
+#include "driver/suggest.h"
 #include "jit/text/cat.h"
 #include "jit/text/functions.h"
-#include "jit/text/suggest.h"
 #include "jit/text/words.h"
 
 namespace slipway::text {
@@ -376,6 +376,10 @@ absl::Status SymbolTable::CheckFunctionName(Span span) const {
   if (const uint32_t* const found = FindFunction(name)) {
     return source_.ErrorAt(span, Cat("the function '", name, "' is defined twice"),
                            Cat("first at ", source_.Position(program_.functions[*found].span.offset)));
+  }
+  for (const AnyExternalFunction& external : program_.externals) {
+    if (external.name() == name)
+      return source_.ErrorAt(span, Cat("the function '", name, "' is one of a library"), "name it otherwise");
   }
   return absl::OkStatus();
 }

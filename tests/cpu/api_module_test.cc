@@ -141,9 +141,10 @@ TEST_F(ApiModule, NewerThanTheDriverOrTheDevice) {
 }
 
 TEST_F(ApiModule, MachineCodeIsNoBinaryForThisDevice) {
-  for (const char* image : {"\x7F"
-                            "ELF\x02\x01",
-                            "\x50\xED\x55\xBA\x01"}) {
+  // A fatbin with nothing in it.
+  for (const std::string& image : {std::string("\x7F"
+                                               "ELF\x02\x01"),
+                                   std::string("\x50\xED\x55\xBA\x01\0\x10\0\0\0\0\0\0\0\0\0", 16)}) {
     LoadAnswer answer = Load(image);
     EXPECT_EQ(answer.result, CUDA_ERROR_NO_BINARY_FOR_GPU);
     EXPECT_NE(answer.log.find("PTX"), std::string::npos);

@@ -7,7 +7,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
-namespace slipway::cpu::ptx {
+namespace slipway::ptx {
 namespace {
 
 using ::testing::HasSubstr;
@@ -171,4 +171,4 @@ INSTANTIATE_TEST_SUITE_P(All, PtxParserError, ::testing::ValuesIn(kBad),
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace
-}  // namespace slipway::cpu::ptx
+}  // namespace slipway::ptx

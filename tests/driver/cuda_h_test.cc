@@ -64,6 +64,7 @@ SLIPWAY_DRIVER_FUNCTIONS(SLIPWAY_CHECK_DECLARATION)
 // Handles are the very types of cuda.h, so that a program's own go through without a cast.
 static_assert(std::is_same_v<slipway::CUstream, ::CUstream> && std::is_same_v<slipway::CUevent, ::CUevent>);
 static_assert(std::is_same_v<slipway::CUmodule, ::CUmodule> && std::is_same_v<slipway::CUfunction, ::CUfunction>);
+static_assert(std::is_same_v<slipway::CUlinkState, ::CUlinkState>);
 static_assert(std::is_same_v<slipway::CUcontext, ::CUcontext>);
 static_assert(std::is_same_v<slipway::CUdevice, ::CUdevice> && std::is_same_v<slipway::CUdeviceptr, ::CUdeviceptr>);
 static_assert(std::is_same_v<slipway::CUhostFn, ::CUhostFn>);
@@ -229,8 +230,27 @@ SAME_FIELD(CUgraphExecUpdateResultInfo, errorFromNode)
     SAME(CU_FUNC_ATTRIBUTE_NUM_REGS)
     SAME(CU_FUNC_ATTRIBUTE_PTX_VERSION)
     SAME(CU_FUNC_ATTRIBUTE_BINARY_VERSION)
+    SAME(CU_FUNC_ATTRIBUTE_CACHE_MODE_CA)
     SAME(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)
+    SAME(CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT)
     SAME(CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED)
+  }
+}
+[[maybe_unused]] constexpr void Compare(slipway::CUfunc_cache value) {
+  switch (value) {
+    SAME(CU_FUNC_CACHE_PREFER_NONE)
+    SAME(CU_FUNC_CACHE_PREFER_SHARED)
+    SAME(CU_FUNC_CACHE_PREFER_L1)
+    SAME(CU_FUNC_CACHE_PREFER_EQUAL)
+  }
+}
+[[maybe_unused]] constexpr void Compare(slipway::CUjitInputType value) {
+  switch (value) {
+    SAME(CU_JIT_INPUT_CUBIN)
+    SAME(CU_JIT_INPUT_PTX)
+    SAME(CU_JIT_INPUT_FATBINARY)
+    SAME(CU_JIT_INPUT_OBJECT)
+    SAME(CU_JIT_INPUT_LIBRARY)
   }
 }
 [[maybe_unused]] constexpr void Compare(slipway::CUjit_option value) {

@@ -8,9 +8,9 @@
 namespace slipway::fuzz {
 namespace {
 
-using cpu::ptx::Function;
-using cpu::ptx::Operand;
-using cpu::ptx::Variable;
+using ptx::Function;
+using ptx::Operand;
+using ptx::Variable;
 
 void CheckVariable(const Variable& variable) {
   SLIPWAY_FUZZ_CHECK(!variable.name.empty(), "a variable without a name");
@@ -50,7 +50,7 @@ void CheckFunction(const Function& function) {
 }  // namespace
 
 void FuzzOne(std::string_view text) {
-  const auto module = cpu::ptx::Parse(text);
+  const auto module = ptx::Parse(text);
   if (!module.ok()) {
     SLIPWAY_FUZZ_CHECK(IsRefusal(module.status()), module.status().ToString());
     SLIPWAY_FUZZ_CHECK(module.status().message().substr(0, 5) == "line ", module.status().ToString());

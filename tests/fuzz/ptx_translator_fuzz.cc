@@ -17,11 +17,11 @@ namespace slipway::fuzz {
 namespace {
 
 // Where the module's variables lie in their memory. False where Program::Load refuses them.
-bool PlaceVariables(const cpu::ptx::Module& module, std::vector<uint64_t>* offsets, uint64_t* bytes) {
+bool PlaceVariables(const ptx::Module& module, std::vector<uint64_t>* offsets, uint64_t* bytes) {
   uint64_t end = 0;
-  for (const cpu::ptx::Variable& variable : module.variables) {
-    const bool in_memory = variable.space == cpu::ptx::Space::kGlobal || variable.space == cpu::ptx::Space::kConst;
-    if (!in_memory && variable.space != cpu::ptx::Space::kShared) return false;
+  for (const ptx::Variable& variable : module.variables) {
+    const bool in_memory = variable.space == ptx::Space::kGlobal || variable.space == ptx::Space::kConst;
+    if (!in_memory && variable.space != ptx::Space::kShared) return false;
     if (in_memory && (variable.is_extern || variable.bytes == 0)) return false;
     end = (end + 4095) / 4096 * 4096;
     offsets->push_back(end);
@@ -34,7 +34,7 @@ bool PlaceVariables(const cpu::ptx::Module& module, std::vector<uint64_t>* offse
 }  // namespace
 
 void FuzzOne(std::string_view text) {
-  const auto source = cpu::ptx::Parse(text);
+  const auto source = ptx::Parse(text);
   if (!source.ok()) return;
   std::vector<uint64_t> offsets;
   uint64_t bytes = 0;

@@ -2,10 +2,10 @@
 
 #include <bit>
 
-#include "driver/cpu/ptx/message.h"
+#include "driver/ptx/message.h"
 #include "driver/status_macros.h"
 
-namespace slipway::cpu::ptx {
+namespace slipway::ptx {
 namespace {
 
 constexpr int kMaxDepth = 100;
@@ -158,4 +158,4 @@ absl::StatusOr<Constant> ParseConstant(const std::vector<Token>& tokens, size_t*
   return Parser(tokens, at).Conditional(0);
 }
 
-}  // namespace slipway::cpu::ptx
+}  // namespace slipway::ptx

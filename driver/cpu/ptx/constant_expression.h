@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "driver/cpu/ptx/lexer.h"
+#include "driver/ptx/lexer.h"
 
-namespace slipway::cpu::ptx {
+namespace slipway::ptx {
 
 struct Constant {
   bool is_float = false;
@@ -21,6 +21,6 @@ struct Constant {
 // Evaluates the expression that starts at tokens[*at] and moves *at past it. INVALID_ARGUMENT with the line otherwise.
 absl::StatusOr<Constant> ParseConstant(const std::vector<Token>& tokens, size_t* at);
 
-}  // namespace slipway::cpu::ptx
+}  // namespace slipway::ptx
 
 #endif  // SLIPWAY_DRIVER_CPU_PTX_CONSTANT_EXPRESSION_H_

@@ -12,7 +12,7 @@
 
 #include "driver/cpu/ptx/type.h"
 
-namespace slipway::cpu::ptx {
+namespace slipway::ptx {
 
 // The address of a symbol within a variable's initialiser.
 struct Relocation {
@@ -130,6 +130,6 @@ struct Module {
 // source, "line 12 of the PTX".
 std::string WhereIs(const Module& module, const Instruction& instruction);
 
-}  // namespace slipway::cpu::ptx
+}  // namespace slipway::ptx
 
 #endif  // SLIPWAY_DRIVER_CPU_PTX_MODULE_H_

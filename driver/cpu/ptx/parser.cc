@@ -11,11 +11,11 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "driver/cpu/ptx/constant_expression.h"
-#include "driver/cpu/ptx/lexer.h"
-#include "driver/cpu/ptx/message.h"
+#include "driver/ptx/lexer.h"
+#include "driver/ptx/message.h"
 #include "driver/status_macros.h"
 
-namespace slipway::cpu::ptx {
+namespace slipway::ptx {
 namespace {
 
 constexpr int kMaxScopes = 64;
@@ -767,4 +767,4 @@ absl::StatusOr<std::unique_ptr<Module>> Parse(std::string_view text) {
   return Parser(std::move(module), std::move(tokens)).Run();
 }
 
-}  // namespace slipway::cpu::ptx
+}  // namespace slipway::ptx

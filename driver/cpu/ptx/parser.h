@@ -8,7 +8,7 @@
 #include "absl/status/statusor.h"
 #include "driver/cpu/ptx/module.h"
 
-namespace slipway::cpu::ptx {
+namespace slipway::ptx {
 
 // Parses a whole module (PTX ISA, chapters 4, 5 and 11; debug sections are skipped). Instructions are taken as they
 // stand: whether one exists is for the translator to say. INVALID_ARGUMENT, "line 7: ...", for text that is not PTX;
@@ -16,6 +16,6 @@ namespace slipway::cpu::ptx {
 // outside can do no harm.
 absl::StatusOr<std::unique_ptr<Module>> Parse(std::string_view text);
 
-}  // namespace slipway::cpu::ptx
+}  // namespace slipway::ptx
 
 #endif  // SLIPWAY_DRIVER_CPU_PTX_PARSER_H_

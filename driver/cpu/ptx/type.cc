@@ -1,6 +1,6 @@
 #include "driver/cpu/ptx/type.h"
 
-namespace slipway::cpu::ptx {
+namespace slipway::ptx {
 namespace {
 
 struct NamedType {
@@ -53,4 +53,4 @@ std::optional<Space> ParseSpace(std::string_view name) {
   return std::nullopt;
 }
 
-}  // namespace slipway::cpu::ptx
+}  // namespace slipway::ptx

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string_view>
 
-namespace slipway::cpu::ptx {
+namespace slipway::ptx {
 
 enum class Kind : uint8_t { kPredicate, kBits, kUnsigned, kSigned, kFloat, kBrainFloat, kTensorFloat };
 
@@ -44,6 +44,6 @@ enum class Space : uint8_t { kGeneric, kRegister, kParam, kLocal, kShared, kGlob
 // "global", "shared::cta", "param::entry" and so on.
 std::optional<Space> ParseSpace(std::string_view name);
 
-}  // namespace slipway::cpu::ptx
+}  // namespace slipway::ptx
 
 #endif  // SLIPWAY_DRIVER_CPU_PTX_TYPE_H_

@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <vector>
 
-#include "driver/cpu/ptx/message.h"
 #include "driver/cpu/translate/launch_fields.h"
+#include "driver/ptx/message.h"
 #include "llvm/IR/MDBuilder.h"
 #include "llvm/IR/Module.h"
 

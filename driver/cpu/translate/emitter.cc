@@ -4,10 +4,10 @@
 #include <bit>
 #include <utility>
 
-#include "driver/cpu/ptx/message.h"
 #include "driver/cpu/translate/instructions.h"
 #include "driver/cpu/translate/module_translator.h"
 #include "driver/cpu/translate/special_registers.h"
+#include "driver/ptx/message.h"
 #include "llvm/IR/Intrinsics.h"
 #include "llvm/IR/Module.h"
 

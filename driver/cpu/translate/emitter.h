@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "driver/cpu/ptx/message.h"
 #include "driver/cpu/ptx/module.h"
+#include "driver/ptx/message.h"
 #include "llvm/IR/IRBuilder.h"
 
 namespace slipway::cpu {

@@ -6,10 +6,10 @@
 #include <utility>
 #include <vector>
 
-#include "driver/cpu/ptx/message.h"
 #include "driver/cpu/translate/flow.h"
 #include "driver/cpu/translate/uniform.h"
 #include "driver/cpu/translate/waits.h"
+#include "driver/ptx/message.h"
 #include "driver/status_macros.h"
 
 namespace slipway::cpu {

@@ -5,13 +5,13 @@
 #include <utility>
 #include <vector>
 
-#include "driver/cpu/ptx/message.h"
 #include "driver/cpu/translate/build_vectors.h"
 #include "driver/cpu/translate/frame.h"
 #include "driver/cpu/translate/interchange_loops.h"
 #include "driver/cpu/translate/recover_addresses.h"
 #include "driver/cpu/translate/split_thread_loop.h"
 #include "driver/cpu/translate/tighten_thread_loop.h"
+#include "driver/ptx/message.h"
 #include "driver/status_macros.h"
 #include "llvm/Config/llvm-config.h"
 #include "llvm/ExecutionEngine/Orc/JITTargetMachineBuilder.h"

@@ -1,6 +1,6 @@
 #include "driver/cpu/translate/rounding.h"
 
-#include "driver/cpu/ptx/message.h"
+#include "driver/ptx/message.h"
 #include "llvm/IR/Module.h"
 
 namespace slipway::cpu {

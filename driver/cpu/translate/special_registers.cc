@@ -3,9 +3,9 @@
 #include <cstddef>
 
 #include "driver/cpu/program.h"
-#include "driver/cpu/ptx/message.h"
 #include "driver/cpu/translate/launch_fields.h"
 #include "driver/cpu/translate/module_translator.h"
+#include "driver/ptx/message.h"
 #include "llvm/IR/Intrinsics.h"
 
 namespace slipway::cpu {

@@ -31,7 +31,13 @@
 #include "slipway/signature.h"
 #include "slipway/target.h"
 
+namespace slipway {
+class AnyExternalFunction;  // device_library.h.
+}
+
 namespace slipway::internal {
+
+class LibraryPart;
 
 // A value, variable or array of a kernel that is being traced. trace 0 means none.
 struct TraceRef {
@@ -113,6 +119,12 @@ void TrapHere();
 TraceRef NewArray(ArraySpace space, DType dtype, const int64_t* shape, size_t rank, std::string data = {});
 TraceRef BlockScratch(DType dtype);  // A shared array of 64 elements, the same for each call of one dtype.
 TraceRef NewDynamicSharedArray(DType dtype, Operands extents);
+// The address of an element, as a uint64. `writes`: whoever is given it may write there.
+TraceRef AddressOfElement(TraceRef array, const Indices& indices, bool writes);
+TraceRef AddressOfArray(TraceRef array, bool writes);  // Of its first element.
+// Arguments are converted to the parameters' types; those that are pointers are addresses. Empty for a function without
+// a result.
+TraceRef CallExternal(const AnyExternalFunction& function, Operands arguments);
 TraceRef StructField(uint32_t param, uint32_t offset, DType dtype);
 void BoundLaunches(const LaunchBounds& bounds);
 TraceRef ValueOf(const Operand& operand);  // Its value now; a literal stays one.
@@ -173,6 +185,10 @@ class TracedKernel {
                                                  const CompileOptions& options) const = 0;
 };
 
+// A device function as a library (device_library.h); compiled for each target when it is first needed.
+std::shared_ptr<const LibraryPart> LibraryOf(std::shared_ptr<const TracedKernel> function,
+                                             const CompileOptions& options);
+
 // Makes the kernel of a value the one that this thread traces, as long as it lives: for what goes on after the value,
 // such as the body of an If, where a KernelBuilder's kernel is open.
 class TraceEntry {
@@ -209,6 +225,10 @@ class TraceScope {
   bool ok() const;
   // `infer_read_only`: arrays that the kernel does not write become read-only in its signature.
   std::shared_ptr<const TracedKernel> Finish(bool infer_read_only = false);
+  // Before its function is run: what is traced is a device function with that result, or kVoid.
+  void IsFunction(DType result);
+  // At its end: the result, converted.
+  void Return(const Operand& result);
 
  private:
   void Capturing(const void* function, size_t bytes);

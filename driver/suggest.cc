@@ -1,12 +1,13 @@
-#include "jit/text/suggest.h"
+#include "driver/suggest.h"
 
 #include <algorithm>
 #include <cstddef>
 #include <vector>
 
-#include "jit/text/cat.h"
+#include "absl/strings/str_cat.h"
+#include "driver/as_absl.h"
 
-namespace slipway::text {
+namespace slipway {
 namespace {
 
 // Names longer than this are not compared: the cost is the product of the lengths, and a suggestion is a courtesy.
@@ -43,7 +44,7 @@ std::string DidYouMean(std::string_view name, absl::Span<const std::string_view>
       nearest = candidate;
     }
   }
-  return nearest.empty() ? "" : Cat("did you mean '", nearest, "'?");
+  return nearest.empty() ? "" : absl::StrCat("did you mean '", AsAbsl(nearest), "'?");
 }
 
-}  // namespace slipway::text
+}  // namespace slipway

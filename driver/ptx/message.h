@@ -1,6 +1,6 @@
 // Messages of the PTX front end: absl::StrCat for std::string_view too, which Debian's Abseil does not take.
-#ifndef SLIPWAY_DRIVER_CPU_PTX_MESSAGE_H_
-#define SLIPWAY_DRIVER_CPU_PTX_MESSAGE_H_
+#ifndef SLIPWAY_DRIVER_PTX_MESSAGE_H_
+#define SLIPWAY_DRIVER_PTX_MESSAGE_H_
 
 #include <string>
 #include <string_view>
@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 
-namespace slipway::cpu::ptx {
+namespace slipway::ptx {
 
 template <class T>
 const T& ForStrCat(const T& value) {
@@ -27,12 +27,12 @@ absl::Status Malformed(int line, const Parts&... parts) {
   return absl::InvalidArgumentError(Concat("line ", line, ": ", parts...));
 }
 
-// PTX that the CPU device lacks.
+// PTX that whoever reads it lacks.
 template <class... Parts>
 absl::Status Unsupported(int line, const Parts&... parts) {
   return absl::UnimplementedError(Concat("line ", line, ": ", parts...));
 }
 
-}  // namespace slipway::cpu::ptx
+}  // namespace slipway::ptx
 
-#endif  // SLIPWAY_DRIVER_CPU_PTX_MESSAGE_H_
+#endif  // SLIPWAY_DRIVER_PTX_MESSAGE_H_

@@ -1,4 +1,4 @@
-#include "driver/cpu/ptx/lexer.h"
+#include "driver/ptx/lexer.h"
 
 #include <bit>
 #include <cmath>
@@ -7,10 +7,10 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/charconv.h"
 #include "absl/strings/escaping.h"
-#include "driver/cpu/ptx/message.h"
+#include "driver/ptx/message.h"
 #include "driver/status_macros.h"
 
-namespace slipway::cpu::ptx {
+namespace slipway::ptx {
 namespace {
 
 bool StartsIdentifier(char c) { return absl::ascii_isalpha(c) || c == '_' || c == '$' || c == '%'; }
@@ -159,4 +159,4 @@ class Lexer {
 
 absl::StatusOr<std::vector<Token>> Tokenize(std::string_view text) { return Lexer(text).Run(); }
 
-}  // namespace slipway::cpu::ptx
+}  // namespace slipway::ptx

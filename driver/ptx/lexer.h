@@ -1,6 +1,6 @@
 // PTX text to tokens.
-#ifndef SLIPWAY_DRIVER_CPU_PTX_LEXER_H_
-#define SLIPWAY_DRIVER_CPU_PTX_LEXER_H_
+#ifndef SLIPWAY_DRIVER_PTX_LEXER_H_
+#define SLIPWAY_DRIVER_PTX_LEXER_H_
 
 #include <cstdint>
 #include <string_view>
@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 
-namespace slipway::cpu::ptx {
+namespace slipway::ptx {
 
 struct Token {
   enum class Kind : uint8_t {
@@ -31,6 +31,6 @@ struct Token {
 // is no token. Comments are dropped.
 absl::StatusOr<std::vector<Token>> Tokenize(std::string_view text);
 
-}  // namespace slipway::cpu::ptx
+}  // namespace slipway::ptx
 
-#endif  // SLIPWAY_DRIVER_CPU_PTX_LEXER_H_
+#endif  // SLIPWAY_DRIVER_PTX_LEXER_H_

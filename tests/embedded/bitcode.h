@@ -1,0 +1,14 @@
+// LLVM bitcode from LLVM IR as text, for tests.
+#ifndef SLIPWAY_TESTS_EMBEDDED_BITCODE_H_
+#define SLIPWAY_TESTS_EMBEDDED_BITCODE_H_
+
+#include <string>
+
+namespace slipway {
+
+// "target triple" is added; empty for none. Text that is not IR fails the test.
+std::string Bitcode(const std::string& ir, const std::string& triple = "nvptx64-nvidia-cuda");
+
+}  // namespace slipway
+
+#endif  // SLIPWAY_TESTS_EMBEDDED_BITCODE_H_
