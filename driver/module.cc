@@ -1,9 +1,11 @@
 #include "slipway/module.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,6 +15,8 @@
 #include "absl/strings/str_join.h"
 #include "driver/allocation.h"
 #include "driver/as_absl.h"
+#include "driver/compile_history.h"
+#include "driver/disk_cache.h"
 #include "driver/image.h"
 #include "driver/ptx/join.h"
 #include "driver/status_macros.h"
@@ -191,6 +195,40 @@ class ScopedLink {
   CUresult made_;
 };
 
+// What a GPU's driver makes of PTX text, from the disk cache if it was made before by a driver of this version for such
+// a GPU; empty where it is not to be had by itself: without a disk cache, from a driver whose linker gives no machine
+// code, and for text that is wrong, of which the message then comes from loading it. The device's context is current.
+constexpr char kCubinKind[] = "cubin";
+struct MachineCode {
+  std::string cubin;
+  std::string key;  // On disk.
+};
+MachineCode AssembledBefore(const Device& device, std::string_view ptx, const std::string& name) {
+  if (device.is_cpu() || !internal::HasDiskCache()) return {};
+  const auto begin = std::chrono::steady_clock::now();
+  CompileRecord note = {
+      .name = name,
+      .kind = kCubinKind,
+      .key = {{"architecture", absl::StrCat("sm_", CapabilityOf(device))},
+              {"driver", absl::StrCat(device.api().name, " of CUDA ", CudaVersion(device.properties().driver_version))},
+              {"PTX", internal::ContentHash(ptx)}}};
+  MachineCode code{.key = absl::StrCat(internal::KeyLine(name, note.key), "\n", AsAbsl(ptx))};
+  if (std::optional<std::string> known = internal::LoadFromDisk(kCubinKind, code.key)) {
+    note.from_disk = true;
+    code.cubin = *std::move(known);
+  } else {
+    ScopedLink link(device);
+    if (!link.Add({name, std::string(ptx)}, ImageKind::kPtx).ok()) return {};
+    absl::StatusOr<std::string> linked = link.Complete();
+    if (!linked.ok() || !BeginsElf(linked->c_str())) return {};
+    code.cubin = *std::move(linked);
+    internal::StoreOnDisk(kCubinKind, code.key, code.cubin);
+  }
+  note.microseconds = internal::MicrosecondsSince(begin);
+  internal::NoteCompile(std::move(note));
+  return code;
+}
+
 }  // namespace
 
 struct Module::State {
@@ -227,7 +265,7 @@ struct Module::State {
       }
     }
   }
-  // Loads, with hooks around it; `code` is the image if that is PTX text.
+  // Loads, with hooks around it; `code` is the PTX text that the image is, or was made of, if it is.
   absl::Status Load(const std::string& image, const char* what, std::string_view code) {
     const auto load = [&] { return LoadInto(device, image, what, code, &handle); };
     if (!internal::Hooked(HookPoint::kBeforeLoad | HookPoint::kAfterLoad)) return load();
@@ -259,6 +297,11 @@ absl::StatusOr<Module> Module::LoadPtx(const Device& device, std::string_view pt
   // Allocated before the driver is asked, so that nothing can fail between its success and an owner.
   auto state = std::make_shared<State>(device);
   state->ReadNames(ptx);
+  const MachineCode code = AssembledBefore(device, ptx, state->kernels.empty() ? "module" : state->kernels.front());
+  if (!code.cubin.empty()) {
+    if (state->Load(code.cubin, "a cubin", ptx).ok()) return Module(std::move(state));
+    internal::DropFromDisk(kCubinKind, code.key);
+  }
   SLIPWAY_RETURN_IF_ERROR(state->Load(std::string(ptx), "the PTX", ptx));
   return Module(std::move(state));
 }

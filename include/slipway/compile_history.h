@@ -28,7 +28,7 @@ struct CompileKeyPart {
 struct CompileRecord {
   uint64_t number = 0;  // Of this process, counted from 0.
   std::string name;  // The kernel's; of CUDA C++ the source's file name; of the CPU device's code its first kernel's.
-  std::string kind;  // "ptx" from kernel IR, "cuda" from CUDA C++, "host" for the CPU device; as in the disk cache.
+  std::string kind;  // "ptx" of kernel IR, "cuda" of CUDA C++; of PTX "host" for the CPU device, "cubin" for GPUs.
   std::vector<CompileKeyPart> key;
   bool from_disk = false;
   absl::Status status;       // Why it could not be compiled.

@@ -1,4 +1,4 @@
-// What is kept of compiled kernels from one process to the next: PTX, and the CPU device's machine code.
+// What is kept of compiled kernels from one process to the next: PTX, and machine code of CPU and GPU devices.
 //
 // Entries lie in $SLIPWAY_CACHE_DIR, else in slipway/ in $XDG_CACHE_HOME or ~/.cache; "off" or an empty
 // $SLIPWAY_CACHE_DIR keeps nothing. An entry is one file, found by all that shapes what it holds: the kernel, target,
@@ -41,7 +41,7 @@ void SetDiskCacheLimit(uint64_t bytes);
 // One entry, for people: see `slipway cache`.
 struct DiskCacheEntry {
   std::string file;  // Path.
-  std::string kind;  // "ptx", "host", "cuda".
+  std::string kind;  // "ptx", "host", "cuda", "cubin".
   std::string key;   // The first line of its key, which says what it was made for.
   uint64_t bytes = 0;
   int64_t used = 0;     // When it was last used or written, in seconds since 1970; within an hour.

@@ -62,7 +62,7 @@ struct HookEvent {
   // launches is seen as one kBeforeGraphLaunch and kAfterGraphLaunch, not kernel by kernel.
   bool captured = false;
 
-  // Load: the code that the driver is given. After a compile that succeeded: the PTX that it made.
+  // Load: the PTX that the driver is given, or made its machine code of. After a compile that succeeded: what it made.
   std::string_view code;
   // After a compile that succeeded: its stages in order, in microseconds, as in Inspection::times.
   absl::Span<const std::pair<std::string, double>> times;

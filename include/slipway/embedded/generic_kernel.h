@@ -6,8 +6,8 @@
 //   absl::Status status = scale(stream, ForSize(n), out, in, 2.0f);
 //
 // The function runs anew for each combination of dtypes, ranks and layouts (contiguous or not) that it is launched
-// with, and of whether all arrays allow 32-bit indices and wide accesses to neighbours (docs/generated-code.md); each is
-// compiled once, however many threads ask.
+// with, and of whether all arrays allow 32-bit indices and wide accesses to neighbours (docs/generated-code.md);
+// each is compiled once, however many threads ask.
 #ifndef SLIPWAY_EMBEDDED_GENERIC_KERNEL_H_
 #define SLIPWAY_EMBEDDED_GENERIC_KERNEL_H_
 
