@@ -158,7 +158,14 @@ absl::StatusOr<std::string> FolderFromEnvironment() {
   const char* const xdg = variable("XDG_CACHE_HOME");
   if (xdg != nullptr && xdg[0] == '/') return absl::StrCat(xdg, "/slipway");  // A relative one is to be ignored.
   const char* const home = variable("HOME");
-  if (home != nullptr && home[0] != '\0') return absl::StrCat(home, "/.cache/slipway");
+  if (home != nullptr && home[0] != '\0') {
+    // One that is not there belongs to nobody ("/nonexistent"), and is not made even by those who could.
+    struct stat info;
+    if (stat(home, &info) == 0) return absl::StrCat(home, "/.cache/slipway");
+    return absl::FailedPreconditionError(absl::StrCat("compiled kernels are not kept: $HOME, ", home,
+                                                      ", cannot be looked at (", std::strerror(errno),
+                                                      "); set SLIPWAY_CACHE_DIR to a folder of your own, or to off"));
+  }
   return absl::FailedPreconditionError(
       "compiled kernels are not kept: none of SLIPWAY_CACHE_DIR, XDG_CACHE_HOME and HOME is set; set SLIPWAY_CACHE_DIR "
       "to a folder of your own, or to off");

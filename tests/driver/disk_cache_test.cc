@@ -238,6 +238,7 @@ TEST_F(DiskCacheTest, WhatTheEnvironmentSays) {
   run({{"SLIPWAY_CACHE_DIR", folder_}}, [&](const std::string& out) { EXPECT_THAT(out, HasSubstr("found value")); });
   run({{"XDG_CACHE_HOME", root_ + "/xdg"}},
       [&](const std::string& out) { EXPECT_THAT(out, HasSubstr("folder " + root_ + "/xdg/slipway\n")); });
+  fs::create_directory(root_ + "/home");
   run({{"XDG_CACHE_HOME", "relative"}, {"HOME", root_ + "/home"}},
       [&](const std::string& out) { EXPECT_THAT(out, HasSubstr("folder " + root_ + "/home/.cache/slipway\n")); });
   run({{"SLIPWAY_CACHE_DIR", "off"}, {"HOME", root_}}, [&](const std::string& out) {
@@ -249,6 +250,11 @@ TEST_F(DiskCacheTest, WhatTheEnvironmentSays) {
     for (size_t at = out.find("slipway:"); at != out.npos; at = out.find("slipway:", at + 1)) ++warnings;
     return warnings;
   };
+  // A home that is not there is not made.
+  run({{"HOME", root_ + "/nobody"}}, [&](const std::string& out) {
+    EXPECT_THAT(out, HasSubstr("$HOME, " + root_ + "/nobody, cannot be looked at (No such file or directory)"));
+    EXPECT_FALSE(fs::exists(root_ + "/nobody"));
+  });
   Write(root_ + "/file", "");
   for (const auto& set : std::vector<std::vector<std::pair<const char*, std::string>>>{
            {}, {{"SLIPWAY_CACHE_DIR", root_ + "/file"}}, {{"HOME", "/proc/nowhere"}}}) {
