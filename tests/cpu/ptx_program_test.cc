@@ -183,6 +183,30 @@ TEST(PtxProgram, ThreadAndBlockIndicesIn3D) {
   EXPECT_EQ(out, want);
 }
 
+// One that asks for x alone runs in every row; one that also asks for y or z (which is stored, so that it has to be
+// right) in the rows that there are.
+TEST(PtxProgram, RowsThatAKernelDoesNotAskFor) {
+  struct Case {
+    const char* place;  // What thread x adds.
+    uint32_t sum;       // Over the 3 rows of each of 2 layers of 2 blocks.
+  };
+  for (const Case& c : {Case{"mov.u32 %r3, 1;", 12}, Case{"mov.u32 %r3, %tid.y;", 12}, Case{"mov.u32 %r3, %tid.z;", 6},
+                        Case{"mov.u32 %r0, %tid.y; mov.u32 %r2, %tid.z; mad.lo.u32 %r3, %r2, 100, %r0;", 612}}) {
+    const auto program =
+        LoadOrDie(std::string(".visible .entry k(.param .u64 out)\n{\n.reg .b32 %r<4>; .reg .b64 %l<3>;\n") + c.place +
+                  "mov.u32 %r1, %tid.x; ld.param.u64 %l0, [out]; mul.wide.u32 %l1, %r1, 4; add.s64 %l2, %l0, %l1;\n"
+                  "red.global.add.u32 [%l2], %r3; ret;\n}\n");
+    ASSERT_NE(program, nullptr);
+    std::vector<uint32_t> out(37);
+    alignas(16) uint32_t* params[2] = {out.data()};
+    CpuLaunch launch{.params = reinterpret_cast<const std::byte*>(&params), .grid = {2, 1, 1}, .block = {36, 3, 2}};
+    program->kernels()[0].run(&launch, 0, 2, nullptr);
+    std::vector<uint32_t> want(36, c.sum);
+    want.push_back(0);
+    EXPECT_EQ(out, want) << c.place;
+  }
+}
+
 TEST(PtxProgram, KernelsDescribeThemselves) {
   const auto program = LoadOrDie(R"(
     .visible .entry k(.param .u8 a, .param .f64 b, .param .align 16 .b8 c[20], .param .u16 d) .reqntid 32, 4

@@ -69,6 +69,7 @@ class KernelFrame {
     e_.carry = e_.EntryAlloca(b_.getInt1Ty(), 0);
     FindCarriedRegisters(e_);
     EmitBody(e_);  // Threads without waits are independent, in every dimension.
+    if (loops[1].index->use_empty() && loops[2].index->use_empty()) JoinRows(loops);
     for (int axis = 0; axis < 3; ++axis) CloseLoop(loops[axis], axis);
     Value* const next = b_.CreateAdd(index, b_.getInt64(1), "", true);
     index->addIncoming(next, b_.GetInsertBlock());
@@ -99,10 +100,21 @@ class KernelFrame {
     return loop;
   }
 
+  // Of a kernel that does not ask for y and z: one loop over all rows is a level less for every pass over loops.
+  void JoinRows(Loop (&loops)[3]) {
+    llvm::IRBuilderBase::InsertPointGuard guard(b_);
+    b_.SetInsertPoint(function_->getEntryBlock().getTerminator());
+    ThreadContext& thread = e_.thread;
+    thread.block_size[1] = b_.CreateMul(thread.block_size[1], thread.block_size[2], "rows", true, true);
+    loops[2].index->eraseFromParent();
+    loops[2].index = nullptr;
+  }
+
   void CloseLoop(const Loop& loop, int axis) {
     // The builder stands after the inner loop, or, for the innermost, after a body that has branched to the latch.
     if (axis > 0) b_.CreateBr(loop.latch);
     b_.SetInsertPoint(loop.latch);
+    if (loop.index == nullptr) return;
     Value* const next = b_.CreateAdd(loop.index, b_.getInt32(1), "", true, true);
     loop.index->addIncoming(next, loop.latch);
     llvm::BasicBlock* const done = Block("threads_done");

@@ -40,6 +40,8 @@ std::optional<ThreadLoop> MatchThreadLoop(const llvm::Loop& loop) {
 }
 
 void KeepScalar(llvm::Loop& loop) {
+  loop.setLoopID(
+      llvm::makePostTransformationMetadata(loop.getHeader()->getContext(), loop.getLoopID(), {kThreadLoopMark}, {}));
   llvm::addStringMetadataToLoop(&loop, "llvm.loop.vectorize.width", 1);
   llvm::addStringMetadataToLoop(&loop, "llvm.loop.interleave.count", 1);
   loop.setLoopAlreadyUnrolled();
