@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <ctime>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -12,6 +13,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "cli/commands.h"
 #include "slipway/disk_cache.h"
@@ -70,31 +72,54 @@ absl::StatusOr<std::string> Verify(bool remove) {
   return absl::StrCat(wrong, entries->size() - count, " entries are sound\n");
 }
 
-// The parts of an entry's key, as whoever stores it writes them.
-std::vector<std::string> Parts(const DiskCacheEntry& entry) { return absl::StrSplit(entry.key, "; "); }
+// The parts of an entry's key, "target sm_90:7.8", as internal::KeyLine writes them behind " for ".
+std::vector<std::pair<std::string, std::string>> Parts(const DiskCacheEntry& entry, size_t name_bytes) {
+  std::vector<std::pair<std::string, std::string>> parts;
+  for (const absl::string_view part :
+       absl::StrSplit(absl::string_view(entry.key).substr(name_bytes + sizeof(" for ") - 1), "; ")) {
+    parts.push_back(absl::StrSplit(part, absl::MaxSplits(' ', 1)));
+  }
+  return parts;
+}
 
-// Why a kernel was compiled more than once: in what its entries' keys differ.
+// In what an entry's key is another than that of the one before it, of the same kind.
+std::string Difference(const DiskCacheEntry& entry, const DiskCacheEntry& before, size_t name_bytes) {
+  const auto now = Parts(entry, name_bytes), then = Parts(before, name_bytes);
+  std::vector<std::string> differences;
+  for (const auto& [part, value] : now) {
+    const auto was = std::find_if(then.begin(), then.end(), [&](const auto& other) { return other.first == part; });
+    if (was == then.end()) {
+      differences.push_back(absl::StrCat(part, " is new"));
+    } else if (was->second != value) {
+      differences.push_back(absl::StrCat(part, " is ", value, ", not ", was->second));
+    }
+  }
+  for (const auto& [part, value] : then) {
+    const bool still = std::any_of(now.begin(), now.end(), [&](const auto& other) { return other.first == part; });
+    if (!still) differences.push_back(absl::StrCat(part, " is gone"));
+  }
+  return differences.empty() ? "what is no part of the line" : absl::StrJoin(differences, "; ");
+}
+
+// Why a kernel was compiled more than once: in what the keys of its entries differ, kind by kind.
 absl::StatusOr<std::string> Explain(const std::string& name) {
   absl::StatusOr<std::vector<DiskCacheEntry>> entries = ListDiskCache();
   if (!entries.ok()) return std::move(entries).status();
-  std::vector<const DiskCacheEntry*> own;
+  std::map<std::string, std::vector<const DiskCacheEntry*>> kinds;
   for (const DiskCacheEntry& entry : *entries) {
-    if (absl::StartsWith(entry.key, absl::StrCat(name, " for "))) own.push_back(&entry);
+    if (absl::StartsWith(entry.key, absl::StrCat(name, " for "))) kinds[entry.kind].push_back(&entry);
   }
-  if (own.empty()) {
+  if (kinds.empty()) {
     return absl::NotFoundError(
         absl::StrCat("no kernel called '", name, "' is kept; 'slipway cache list' shows what is"));
   }
-  std::string out = absl::StrFormat("%d of kernel '%s', that used last first:\n", own.size(), name);
-  for (size_t i = 0; i < own.size(); ++i) {
-    absl::StrAppendFormat(&out, "%s %s\n", When(own[i]->used), own[i]->key);
-    if (i == 0) continue;
-    const std::vector<std::string> first = Parts(*own[0]), these = Parts(*own[i]);
-    std::string differs;
-    for (size_t k = 0; k < std::min(first.size(), these.size()); ++k) {
-      if (first[k] != these[k]) absl::StrAppend(&differs, differs.empty() ? "" : "; ", these[k], ", not ", first[k]);
+  std::string out;
+  for (const auto& [kind, own] : kinds) {
+    absl::StrAppendFormat(&out, "%d of kind %s of kernel '%s', that used last first:\n", own.size(), kind, name);
+    for (size_t i = 0; i < own.size(); ++i) {
+      absl::StrAppendFormat(&out, "%s %s\n", When(own[i]->used), own[i]->key);
+      if (i != 0) absl::StrAppend(&out, "  differs from the first: ", Difference(*own[i], *own[0], name.size()), "\n");
     }
-    absl::StrAppend(&out, "  differs from the first in ", differs, "\n");
   }
   return out;
 }

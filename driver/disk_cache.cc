@@ -131,8 +131,11 @@ std::string EntryBytes(std::string_view kind, std::string_view key, std::string_
 
 // Makes a folder and those above it, for this user alone.
 bool MakeFolders(const std::string& path) {
-  for (size_t at = path.find('/', 1); at != path.npos; at = path.find('/', at + 1))
-    mkdir(path.substr(0, at).c_str(), 0700);
+  for (size_t at = path.find('/', 1); at != path.npos; at = path.find('/', at + 1)) {
+    const std::string above = path.substr(0, at);
+    struct stat info;
+    if (stat(above.c_str(), &info) != 0 && mkdir(above.c_str(), 0700) != 0 && errno != EEXIST) return false;
+  }
   return mkdir(path.c_str(), 0700) == 0 || errno == EEXIST;
 }
 

@@ -8,6 +8,7 @@
 #include "jit/builder.h"
 #include "jit/expand.h"
 #include "jit/fold.h"
+#include "jit/known_dtype.h"
 #include "jit/semantics.h"
 
 namespace slipway::ir {
@@ -303,6 +304,7 @@ ValueId Builder::CastComplex(DType dtype, ValueId value, CastKind kind) {
 
 ValueId Builder::Cast(DType dtype, ValueId value, CastKind kind) {
   if (!CheckOperands({value})) return kNone;
+  dtype = Known(dtype);
   if (kind == CastKind::kBits && IsLiteral(value) && dtype != DType::kBool && !IsComplex(dtype)) {
     value = LiteralBits(dtype, value);
     if (!status_.ok()) return kNone;

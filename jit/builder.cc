@@ -1,4 +1,5 @@
 #include "jit/builder.h"
+#include "jit/known_dtype.h"
 
 #include <algorithm>
 #include <utility>
@@ -57,6 +58,7 @@ ParamId Builder::AddArray(ParamSpec spec) {
     Fail(absl::InvalidArgumentError(
         absl::StrFormat("array '%s' has rank %d; ranks 0 to %d are possible", spec.name, spec.rank, kMaxRank)));
   }
+  spec.dtype = Known(spec.dtype);
   if (spec.dtype == DType::kVoid) {
     Fail(absl::InvalidArgumentError(absl::StrCat("array '", spec.name, "' has no element type")));
   }
@@ -66,6 +68,7 @@ ParamId Builder::AddArray(ParamSpec spec) {
 }
 
 ParamId Builder::AddScalar(std::string name, DType dtype) {
+  dtype = Known(dtype);
   if (dtype == DType::kVoid) Fail(absl::InvalidArgumentError(absl::StrCat("scalar '", name, "' has no type")));
   kernel_.params.push_back({.name = std::move(name), .kind = ParamKind::kScalar, .dtype = dtype});
   return static_cast<ParamId>(kernel_.params.size() - 1);
@@ -338,6 +341,7 @@ uint32_t Builder::AddFile(absl::string_view name) {
 ValueId Builder::Field(ParamId param, uint32_t offset, DType dtype) {
   if (!CheckParam(param, ParamKind::kStruct, "field")) return kNone;
   const ParamSpec& spec = kernel_.params[param];
+  dtype = Known(dtype);
   if (dtype == DType::kVoid || uint64_t{offset} + SizeOf(dtype) > spec.struct_size || offset % AlignOf(dtype) != 0) {
     Fail(absl::InvalidArgumentError(
         absl::StrFormat("field of struct '%s': %s at byte %u of %u, which is outside of it, or not a multiple of its "
@@ -380,6 +384,10 @@ ValueId Builder::GlobalIndex(DType dtype) {
 
 VarId Builder::NewVar(std::string name, DType dtype, ValueId initial) {
   const VarId var = static_cast<VarId>(kernel_.vars.size());
+  if (Known(dtype) != dtype) {
+    Fail(absl::InvalidArgumentError(absl::StrCat("variable '", name, "' has no type")));
+    dtype = DType::kVoid;
+  }
   kernel_.vars.push_back({std::move(name), dtype == DType::kVoid ? TypeOf(initial) : dtype});
   if (CheckOperands({initial})) Write(var, initial);
   return var;

@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "driver/check.h"
 #include "jit/builder.h"
+#include "jit/known_dtype.h"
 
 namespace slipway::ir {
 namespace {
@@ -38,7 +39,7 @@ ArrayId Builder::AddBuffer(Buffer buffer) {
         absl::StrFormat("array '%s' has rank %d; ranks 0 to %d are possible", spec.name, spec.rank, kMaxRank)));
     return kNone;
   }
-  if (spec.dtype == DType::kVoid) {
+  if (Known(spec.dtype) == DType::kVoid) {
     Fail(absl::InvalidArgumentError(absl::StrCat("array '", spec.name, "' has no element type")));
     return kNone;
   }

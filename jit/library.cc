@@ -1,7 +1,11 @@
 #include "jit/library.h"
 
 #include <algorithm>
+#include <cctype>
+#include <string>
+
 #include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "driver/as_absl.h"
@@ -108,6 +112,15 @@ absl::StatusOr<std::unique_ptr<llvm::Module>> ReadBitcode(const std::string& nam
   }
   llvm::raw_string_ostream stream(errors);
   if (llvm::verifyModule(**read, &stream)) return Bad(name, "the bitcode is not valid: ", errors);
+  // What LLVM's code generator would end the process for.
+  for (const llvm::GlobalValue& value : (*read)->global_values()) {
+    const std::string symbol = value.getName().str();
+    if (value.isThreadLocal()) return Bad(name, "'", symbol, "' is thread_local, which device code has not");
+    const bool plain = std::all_of(symbol.begin(), symbol.end(), [](unsigned char c) {
+      return std::isalnum(c) || c == '_' || c == '$' || c == '.' || c == '@' || c == '%';
+    });
+    if (!plain) return Bad(name, "'", absl::CHexEscape(symbol), "' is no name that PTX can have");
+  }
   return std::move(*read);
 }
 

@@ -12,8 +12,10 @@ namespace {
 std::string ShapeText(absl::Span<const int64_t> shape) { return absl::StrCat("[", absl::StrJoin(shape, ","), "]"); }
 
 absl::Status CheckShape(DType dtype, absl::Span<const int64_t> shape) {
-  if (dtype == DType::kVoid) {
-    return absl::InvalidArgumentError("array: dtype void has no elements; give the dtype of an element");
+  if (dtype == DType::kVoid || static_cast<int>(dtype) >= kNumDTypes) {
+    const std::string which = dtype == DType::kVoid ? "void" : absl::StrCat("#", static_cast<int>(dtype));
+    return absl::InvalidArgumentError(
+        absl::StrCat("array: dtype ", which, " has no elements; give the dtype of an element"));
   }
   if (shape.size() > kMaxRank) {
     return absl::InvalidArgumentError(absl::StrCat(

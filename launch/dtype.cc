@@ -22,6 +22,12 @@ constexpr DTypeRow kRows[kNumDTypes] = {{"void", "void"},
 SLIPWAY_DTYPES(SLIPWAY_DTYPE_CHECK)
 #undef SLIPWAY_DTYPE_CHECK
 
+// A number from elsewhere may be no dtype.
+constexpr DTypeRow kNoRow = {"no dtype", "no dtype"};
+const DTypeRow& RowOf(DType dtype) {
+  return static_cast<int>(dtype) < kNumDTypes ? kRows[static_cast<int>(dtype)] : kNoRow;
+}
+
 // Drops the low `shift` bits of `value`, rounding to nearest, ties to even. `shift` is 1 to 31.
 uint32_t RoundShift(uint32_t value, int shift) {
   const uint32_t half = uint32_t{1} << (shift - 1);
@@ -31,8 +37,8 @@ uint32_t RoundShift(uint32_t value, int shift) {
 
 }  // namespace
 
-std::string_view Name(DType dtype) { return kRows[static_cast<int>(dtype)].name; }
-std::string_view ShortName(DType dtype) { return kRows[static_cast<int>(dtype)].short_name; }
+std::string_view Name(DType dtype) { return RowOf(dtype).name; }
+std::string_view ShortName(DType dtype) { return RowOf(dtype).short_name; }
 
 DType DTypeFromName(std::string_view name) {
   for (int i = 1; i < kNumDTypes; ++i) {

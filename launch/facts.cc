@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "driver/as_absl.h"
+#include "slipway/array.h"
 #include "slipway/device.h"
 
 namespace slipway {
@@ -111,7 +112,8 @@ Facts ComputeFacts(DType dtype, int rank, const int64_t* shape, const int64_t* s
   const bool contiguous = empty || IsContiguous(rank, shape, strides);
   word |= contiguous ? facts::kContiguous : facts::kStrided;
   if (FitsIndex32(rank, shape, strides, empty)) word |= facts::kIndex32;
-  if ((address != 0 || empty) && IsAligned(address, dtype)) word |= facts::kValid;
+  const bool countable = empty || ElementCount(rank, shape) < INT64_MAX;
+  if ((address != 0 || empty) && IsAligned(address, dtype) && countable) word |= facts::kValid;
   if (!read_only && (contiguous || !Overlaps(rank, shape, strides))) word |= facts::kWritable;
   return word;
 }
@@ -219,6 +221,8 @@ std::string ExplainMismatch(const ParamSpec& param, int position, uint16_t devic
       wrong.push_back(absl::StrCat("its address is a multiple of only ", align, " bytes, and ",
                                    AsAbsl(Name(param.dtype)), " elements want ", AlignOf(param.dtype),
                                    "; copy it to aligned memory"));
+    } else if (align < uint64_t{1} << 15) {  // Which a null pointer has, and few others.
+      wrong.push_back("its extents multiply to more elements than 63 bits count; take a part of it");
     } else {
       wrong.push_back(
           "its data pointer is null though it has elements; give memory of the device, or a shape with a 0");

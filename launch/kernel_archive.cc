@@ -320,9 +320,10 @@ absl::Status SaveKernels(const std::string& path, absl::Span<const CompiledKerne
   const std::string bytes = EncodeKernels(kernels);
   std::error_code error;
   {
+    errno = 0;
     std::ofstream file(temporary, std::ios::binary | std::ios::trunc);
     file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-    if (!file.flush()) error = std::make_error_code(std::errc::io_error);
+    if (!file.flush()) error = std::error_code(errno == 0 ? EIO : errno, std::generic_category());
   }
   if (!error) std::filesystem::rename(temporary, path, error);
   if (!error) return absl::OkStatus();

@@ -343,6 +343,10 @@ TEST_F(LibrariesTest, WhatDoesNotFit) {
       Message(DeviceLibrary::FromBitcode("BC\xC0\xDE garbage", "bad.bc").status()),
       AllOf(HasSubstr("bad.bc: it is no bitcode that LLVM 22"), HasSubstr("compile it with that LLVM or an older")));
   EXPECT_THAT(Message(DeviceLibrary::FromBitcode("PTX", "bad.bc").status()), HasSubstr("bad.bc: it is no bitcode"));
+  EXPECT_THAT(Message(DeviceLibrary::FromBitcode(Bitcode("@t = thread_local global i32 0"), "tls.bc").status()),
+              HasSubstr("tls.bc: 't' is thread_local"));
+  EXPECT_THAT(Message(DeviceLibrary::FromBitcode(Bitcode("@\"a b\" = global i32 0"), "name.bc").status()),
+              HasSubstr("name.bc: 'a b' is no name that PTX can have"));
   EXPECT_THAT(Message(DeviceLibrary::FromBitcode(Bitcode(kIr, "x86_64-pc-linux-gnu"), "host.bc").status()),
               HasSubstr("host.bc: the bitcode is for x86_64-pc-linux-gnu; compile it for nvptx64"));
   EXPECT_THAT(Message(DeviceLibrary::FromBitcode(Bitcode("define void @f() { ret void }", ""), "none.bc").status()),

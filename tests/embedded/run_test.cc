@@ -384,5 +384,22 @@ TEST_F(RunTest, PtxIsAssembled) {
   for (int sm : {90, 120}) EXPECT_EQ(AssembleAll(ptx, sm), absl::OkStatus());
 }
 
+TEST(MovedFrom, StreamsAndDevicesAreSaid) {
+  const auto kernel = MakeKernel("k", [](Var<int32_t>) {});
+  Device device = Device::Open("cpu").value();
+  Stream stream = device.CreateStream().value();
+  const Stream taken = std::move(stream);
+  const auto expect = [](const absl::Status& status) {
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_EQ(status.message(), "kernel 'k': its stream or device was moved from; give one that lives");
+  };
+  expect(kernel(stream, ForSize(1), 1));  // NOLINT(bugprone-use-after-move)
+  EXPECT_TRUE(kernel(taken, ForSize(1), 1).ok());
+  expect(kernel(stream, ForSize(1), 1));
+  const Device other = std::move(device);
+  expect(kernel.On(device).status());  // NOLINT(bugprone-use-after-move)
+  expect(kernel.Precompile(device));
+}
+
 }  // namespace
 }  // namespace slipway

@@ -210,7 +210,8 @@ constexpr ComplexMistake kComplexMistakes[] = {
      [](Builder& b, ValueId z, ValueId r) {
        return b.Apply(Op::kFma, {z, r, z});
      },
-     "'fma' does not take complex64 and float32 and complex64; of complex numbers write x * y + z: no instruction rounds "
+     "'fma' does not take complex64 and float32 and complex64; of complex numbers write x * y + z: no instruction "
+     "rounds "
      "that once"},
     {"ComplexOfComplex",
      [](Builder& b, ValueId z, ValueId r) {
@@ -730,6 +731,20 @@ TEST(Parameters, RankAndTypeAreChecked) {
   Builder scalar("k");
   scalar.AddScalar("s", DType::kVoid);
   EXPECT_EQ(scalar.status().message(), "scalar 's' has no type");
+  // Numbers from data that are no dtypes.
+  const DType none = static_cast<DType>(99);
+  Builder by_number("k");
+  by_number.AddScalar("s", none);
+  EXPECT_EQ(by_number.status().message(), "scalar 's' has no type");
+  Builder array_of_none("k");
+  array_of_none.AddArray({.name = "x", .dtype = none});
+  EXPECT_EQ(array_of_none.status().message(), "array 'x' has no element type");
+  Builder cast("k");
+  cast.Cast(none, cast.Literal(int64_t{1}));
+  EXPECT_EQ(cast.status().message(), "a cast to no type");
+  Builder variable("k");
+  variable.NewVar("v", none, variable.Literal(int64_t{1}));
+  EXPECT_EQ(variable.status().message(), "variable 'v' has no type");
 }
 TEST(Parameters, KernelNamesAreIdentifiers) {
   for (const char* name : {"", "1k", "a-b", "k\xc3\xa9"}) {

@@ -172,6 +172,9 @@ TEST_F(ArrayTest, AnyViews) {
 
   ExpectError(AnyArrayView::Make(device_, DType::kVoid, memory.data(), {3}).status(),
               absl::StatusCode::kInvalidArgument, "array: dtype void has no elements; give the dtype of an element");
+  ExpectError(AnyArrayView::Make(device_, static_cast<DType>(99), memory.data(), {3}).status(),
+              absl::StatusCode::kInvalidArgument, "array: dtype #99 has no elements; give the dtype of an element");
+  EXPECT_EQ(Name(static_cast<DType>(255)), "no dtype");
   ExpectError(AnyArrayView::Make(device_, DType::kFloat32, memory.data(), {3}, {1, 1}).status(),
               absl::StatusCode::kInvalidArgument, "array: 2 strides were given for 1 dimensions; give one a dimension");
   ExpectError(AnyArrayView::Make(device_, DType::kFloat32, memory.data(), {1, 1, 1, 1, 1, 1, 1, 1, 1}).status(),

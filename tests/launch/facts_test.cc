@@ -179,6 +179,19 @@ TEST(FactsTest, ContiguousByRules) {
   EXPECT_EQ(FactsOf({3, 4}, {1, 3}) & facts::kContiguous, 0u);
 }
 
+// What no number of elements counts, no kernel is given.
+TEST(FactsTest, MoreElementsThanCanBeCounted) {
+  const int64_t large = int64_t{1} << 40;
+  const Facts facts = FactsOf({large, large}, {0, 0});
+  EXPECT_EQ(facts & facts::kValid, 0u);
+  const ParamSpec param = {
+      .name = "x", .kind = ParamKind::kArray, .dtype = DType::kFloat32, .rank = 2, .read_only = true};
+  EXPECT_THAT(ExplainMismatch(param, 0, kDevice, facts),
+              testing::HasSubstr("its extents multiply to more elements than 63 bits count; take a part of it"));
+  EXPECT_NE(FactsOf({large, large, 0}, {0, 0, 1}) & facts::kValid, 0u);
+  EXPECT_NE(FactsOf({large, int64_t{1} << 22}, {0, 0}) & facts::kValid, 0u);
+}
+
 TEST(FactsTest, ReadOnly) {
   const Facts facts = FactsOf({4}, {1});
   EXPECT_EQ(AsReadOnly(facts), FactsOf({4}, {1}, DType::kFloat32, kAddress, true));

@@ -204,6 +204,10 @@ class EmbeddedKernel {
   }
 
   [[gnu::noinline]] absl::StatusOr<const TypedKernel<Params...>*> Loaded(const Device& device, bool index32) const {
+    if (device.state() == nullptr) {
+      return absl::InvalidArgumentError("kernel '" + name() +
+                                        "': its stream or device was moved from; give one that lives");
+    }
     const uint64_t key[] = {uint64_t{device.id()} << 1 | (index32 ? 1 : 0)};
     return state_->cache.GetOrMake(key, [&]() -> absl::StatusOr<TypedKernel<Params...>> {
       const absl::StatusOr<Target> target = TargetFor(device);
