@@ -98,7 +98,9 @@ Facts ComputeFacts(DType dtype, int rank, const int64_t* shape, const int64_t* s
                    bool read_only, uint16_t device_id) {
   const auto address = reinterpret_cast<uint64_t>(data);
   const bool empty = std::any_of(shape, shape + rank, [](int64_t extent) { return extent == 0; });
-  const bool negative = std::any_of(shape, shape + rank, [](int64_t extent) { return extent < 0; });
+  // A number of elements that cannot be counted is as good as negative.
+  const bool negative = std::any_of(shape, shape + rank, [](int64_t extent) { return extent < 0; }) ||
+                        (!empty && ElementCount(rank, shape) == INT64_MAX);
   const Facts align = address == 0 ? 15 : std::min(std::countr_zero(address), 15);
   Facts word = static_cast<Facts>(dtype) | static_cast<Facts>(rank) << facts::kRankShift | align << facts::kAlignShift |
                facts::OfDevice(device_id);
@@ -112,8 +114,7 @@ Facts ComputeFacts(DType dtype, int rank, const int64_t* shape, const int64_t* s
   const bool contiguous = empty || IsContiguous(rank, shape, strides);
   word |= contiguous ? facts::kContiguous : facts::kStrided;
   if (FitsIndex32(rank, shape, strides, empty)) word |= facts::kIndex32;
-  const bool countable = empty || ElementCount(rank, shape) < INT64_MAX;
-  if ((address != 0 || empty) && IsAligned(address, dtype) && countable) word |= facts::kValid;
+  if ((address != 0 || empty) && IsAligned(address, dtype)) word |= facts::kValid;
   if (!read_only && (contiguous || !Overlaps(rank, shape, strides))) word |= facts::kWritable;
   return word;
 }
@@ -214,15 +215,14 @@ std::string ExplainMismatch(const ParamSpec& param, int position, uint16_t devic
                                  "; copy it there first, with To(device)"));
   }
   if ((given & facts::kNegative) != 0) {
-    wrong.push_back("one of its extents is negative; extents are 0 or more");
+    wrong.push_back(
+        "one of its extents is negative, or they multiply to more elements than 63 bits count; extents are 0 or more");
   } else if ((given & facts::kValid) == 0) {
     const uint64_t align = uint64_t{1} << ((given & facts::kAlignMask) >> facts::kAlignShift);
     if (align < AlignOf(param.dtype)) {
       wrong.push_back(absl::StrCat("its address is a multiple of only ", align, " bytes, and ",
                                    AsAbsl(Name(param.dtype)), " elements want ", AlignOf(param.dtype),
                                    "; copy it to aligned memory"));
-    } else if (align < uint64_t{1} << 15) {  // Which a null pointer has, and few others.
-      wrong.push_back("its extents multiply to more elements than 63 bits count; take a part of it");
     } else {
       wrong.push_back(
           "its data pointer is null though it has elements; give memory of the device, or a shape with a 0");

@@ -187,7 +187,7 @@ TEST(FactsTest, MoreElementsThanCanBeCounted) {
   const ParamSpec param = {
       .name = "x", .kind = ParamKind::kArray, .dtype = DType::kFloat32, .rank = 2, .read_only = true};
   EXPECT_THAT(ExplainMismatch(param, 0, kDevice, facts),
-              testing::HasSubstr("its extents multiply to more elements than 63 bits count; take a part of it"));
+              testing::HasSubstr("or they multiply to more elements than 63 bits count"));
   EXPECT_NE(FactsOf({large, large, 0}, {0, 0, 1}) & facts::kValid, 0u);
   EXPECT_NE(FactsOf({large, int64_t{1} << 22}, {0, 0}) & facts::kValid, 0u);
 }
@@ -254,7 +254,8 @@ const Explanation kExplanations[] = {
      "argument 'x' (#1): its address is a multiple of only 2 bytes, and float32 elements want 4; copy it to aligned "
      "memory"},
     {"Negative", Param(1), FactsOf({-4}, {1}),
-     "argument 'x' (#1): one of its extents is negative; extents are 0 or more"},
+     "argument 'x' (#1): one of its extents is negative, or they multiply to more elements than 63 bits count; extents "
+     "are 0 or more"},
     {"OtherDevice", Param(1),
      FactsOf({4}, {1}) ^ (Facts{8} << facts::kDeviceShift | Facts{8} << (facts::kDeviceShift + 16)),
      "argument 'x' (#1): its memory belongs to a device that is not open and the kernel is loaded on a device that is "
