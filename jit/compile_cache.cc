@@ -99,7 +99,7 @@ absl::StatusOr<CompiledKernel> LoadOrCompile(const ir::Kernel& kernel, const Tar
   };
   // Lines of the source are no part of the key.
   if (options.line_info || !internal::HasDiskCache()) return noted(Compile(kernel, target, options));
-  const std::string disk_key = absl::StrCat(internal::KeyLine(kernel.name, note.key), "\n", ir::CanonicalBytes(kernel));
+  const std::string disk_key = DiskKey(kernel, note.key);
   if (std::optional<CompiledKernel> compiled = LoadCompiled(kernel, disk_key)) {
     note.from_disk = true;
     return noted(*std::move(compiled));
