@@ -16,6 +16,7 @@
 #include "driver/profilers.h"
 #include "driver/retired.h"
 #include "driver/status_macros.h"
+#include "slipway/allocator.h"
 #include "slipway/stream.h"
 
 namespace slipway {
@@ -140,6 +141,10 @@ absl::StatusOr<CUdevice> FindDevice(const DriverApi& api, int ordinal) {
 }  // namespace
 
 DeviceState::~DeviceState() {
+  if (allocator != nullptr) {  // What it holds is given back in the context.
+    const ScopedContext current(*this);
+    allocator = nullptr;
+  }
   // A failed release has no one to be told: at the end of a process the driver may already be gone.
   if (context != nullptr) static_cast<void>(api->DevicePrimaryCtxRelease(device));
   if (id == 0) return;  // Never finished opening; Device::Open holds the lock.

@@ -137,6 +137,10 @@ CUresult MemFree(CUdeviceptr address) {
 }
 CUresult MemAllocAsync(CUdeviceptr* address, size_t bytes, CUstream) { return MemAlloc(address, bytes); }
 CUresult MemFreeAsync(CUdeviceptr address, CUstream) { return MemFree(address); }
+CUresult MemAllocManaged(CUdeviceptr* address, size_t bytes, unsigned) { return MemAlloc(address, bytes); }
+CUresult MemAllocFromPoolAsync(CUdeviceptr* address, size_t bytes, CUmemoryPool, CUstream) {
+  return MemAlloc(address, bytes);
+}
 
 CUresult Copy(void* to, const void* from, size_t bytes) {
   if (bytes != 0) std::memmove(to, from, bytes);
@@ -219,6 +223,9 @@ DriverApi MakeTable() {
   api.MemFree = &MemFree;
   api.MemAllocAsync = &MemAllocAsync;
   api.MemFreeAsync = &MemFreeAsync;
+  api.MemAllocManaged = &MemAllocManaged;
+  api.MemAllocFromPoolAsync = &MemAllocFromPoolAsync;
+  api.MemPoolCreate = nullptr;  // What malloc holds it does not tell: Slipway's own pool is used.
   api.MemcpyHtoD = &MemcpyHtoD;
   api.MemcpyDtoH = &MemcpyDtoH;
   api.MemcpyDtoD = &MemcpyDtoD;

@@ -32,6 +32,8 @@ constexpr std::string_view kVersion2[] = {
     "MemAlloc",
     "MemFree",
     "MemAllocHost",
+    "MemHostGetDevicePointer",
+    "MemHostRegister",
     "MemcpyHtoD",
     "MemcpyDtoH",
     "MemcpyDtoD",

@@ -231,6 +231,39 @@ struct Null {
     ::operator delete(address);
     return CUDA_SUCCESS;
   }
+  static CUresult MemHostAlloc(void** address, size_t bytes, unsigned) { return MemAllocHost(address, bytes); }
+  static CUresult MemHostGetDevicePointer(CUdeviceptr* address, void* host, unsigned) {
+    *address = reinterpret_cast<CUdeviceptr>(host);
+    return CUDA_SUCCESS;
+  }
+  static CUresult MemHostRegister(void*, size_t, unsigned) { return CUDA_SUCCESS; }
+  static CUresult MemHostUnregister(void*) { return CUDA_SUCCESS; }
+  // Real, too, and never given back: MemFree cannot tell it from device memory.
+  static CUresult MemAllocManaged(CUdeviceptr* address, size_t bytes, unsigned) {
+    if (bytes == 0) return CUDA_ERROR_INVALID_VALUE;
+    void* memory = nullptr;
+    const CUresult result = MemAllocHost(&memory, bytes);
+    *address = reinterpret_cast<CUdeviceptr>(memory);
+    return result;
+  }
+  static CUresult MemPoolCreate(CUmemoryPool* pool, const CUmemPoolProps*) {
+    *pool = NewHandle<CUmemoryPool>();
+    return CUDA_SUCCESS;
+  }
+  static CUresult MemPoolDestroy(CUmemoryPool) { return CUDA_SUCCESS; }
+  static CUresult MemPoolTrimTo(CUmemoryPool, size_t) { return CUDA_SUCCESS; }
+  static CUresult MemPoolSetAttribute(CUmemoryPool, CUmemPool_attribute, void*) { return CUDA_SUCCESS; }
+  static CUresult MemPoolGetAttribute(CUmemoryPool, CUmemPool_attribute attribute, void* value) {
+    if (attribute < CU_MEMPOOL_ATTR_RELEASE_THRESHOLD) {  // The attributes before are flags, and int.
+      *static_cast<int*>(value) = 1;
+    } else {
+      *static_cast<uint64_t*>(value) = 0;
+    }
+    return CUDA_SUCCESS;
+  }
+  static CUresult MemAllocFromPoolAsync(CUdeviceptr* address, size_t bytes, CUmemoryPool, CUstream) {
+    return MemAlloc(address, bytes);
+  }
   static CUresult MemcpyHtoD(CUdeviceptr, const void*, size_t) { return CUDA_SUCCESS; }
   static CUresult MemcpyDtoH(void*, CUdeviceptr, size_t) { return CUDA_SUCCESS; }
   static CUresult MemcpyDtoD(CUdeviceptr, CUdeviceptr, size_t) { return CUDA_SUCCESS; }

@@ -81,9 +81,18 @@ CUresult MemFree(CUdeviceptr address) {
 }
 CUresult MemAllocAsync(CUdeviceptr* address, size_t bytes, CUstream) { return MemAlloc(address, bytes); }
 CUresult MemFreeAsync(CUdeviceptr address, CUstream) { return MemFree(address); }
+CUresult MemAllocFromPoolAsync(CUdeviceptr* address, size_t bytes, CUmemoryPool, CUstream) {
+  return MemAlloc(address, bytes);
+}
+CUresult MemAllocManaged(CUdeviceptr* address, size_t bytes, unsigned flags) {
+  return Keep(NullDriver().MemAllocManaged(address, bytes, flags), &Record::allocations, address);
+}
+CUresult MemHostRegister(void* host, size_t, unsigned) { return Keep(CUDA_SUCCESS, &Record::host_allocations, &host); }
+CUresult MemHostUnregister(void* host) { return Drop(&Record::host_allocations, host, CUDA_ERROR_INVALID_VALUE); }
 CUresult MemAllocHost(void** address, size_t bytes) {
   return Keep(NullDriver().MemAllocHost(address, bytes), &Record::host_allocations, address);
 }
+CUresult MemHostAlloc(void** address, size_t bytes, unsigned) { return MemAllocHost(address, bytes); }
 CUresult MemFreeHost(void* address) {
   const CUresult result = Drop(&Record::host_allocations, address, CUDA_ERROR_INVALID_VALUE);
   return result == CUDA_SUCCESS ? NullDriver().MemFreeHost(address) : result;
@@ -163,6 +172,11 @@ DriverApi MakeTable() {
   api.MemFree = &MemFree;
   api.MemAllocAsync = &MemAllocAsync;
   api.MemFreeAsync = &MemFreeAsync;
+  api.MemAllocFromPoolAsync = &MemAllocFromPoolAsync;
+  api.MemAllocManaged = &MemAllocManaged;
+  api.MemHostAlloc = &MemHostAlloc;
+  api.MemHostRegister = &MemHostRegister;
+  api.MemHostUnregister = &MemHostUnregister;
   api.MemAllocHost = &MemAllocHost;
   api.MemFreeHost = &MemFreeHost;
   api.StreamCreateWithPriority = &StreamCreateWithPriority;

@@ -4,10 +4,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "driver/allocators.h"
 #include "driver/context_owner.h"
 #include "driver/host_function.h"
 #include "driver/retired.h"
 #include "driver/status_macros.h"
+#include "driver/stream_owner.h"
 #include "slipway/graph.h"
 
 namespace slipway {
@@ -50,10 +52,22 @@ absl::Status StillCaptured(const char* what) {
 
 }  // namespace
 
+namespace internal {
+
+StreamOwner::~StreamOwner() {
+  const ScopedContext current(*device.state());
+  // A stream goes with its context: where that cannot be made current, there is nothing left to destroy.
+  if (!current.ok()) return;
+  ForgetStream(*device.state(), handle);
+  static_cast<void>(device.api().StreamDestroy(handle));
+}
+
+}  // namespace internal
+
 Stream::Stream(Device device, CUstream handle, bool owned)
     : device_(std::move(device)),
       handle_(handle),
-      owned_(owned),
+      owner_(owned ? std::make_shared<const internal::StreamOwner>(device_, handle) : nullptr),
       is_default_(IsDefault(handle)),
       direct_device_(is_default_ ? nullptr : device_.state().get()) {}
 
@@ -78,7 +92,7 @@ Stream& Stream::operator=(Stream&& other) noexcept {
 // the program's, so nothing is locked.
 void Stream::Take(Stream& other) {
   handle_ = std::exchange(other.handle_, kMovedFrom);
-  owned_ = std::exchange(other.owned_, false);
+  owner_ = std::move(other.owner_);
   is_default_ = other.is_default_;
   usable_ = std::move(other.usable_);
   direct_device_.store(other.direct_device_.exchange(nullptr, std::memory_order_relaxed), std::memory_order_relaxed);
@@ -101,10 +115,7 @@ void Stream::Destroy() {
     static_cast<void>(EndCapture());
   }
   capture_ = nullptr;
-  if (!std::exchange(owned_, false)) return;
-  const ScopedContext current(*device_.state());
-  // A stream goes with its context: where that cannot be made current, there is nothing left to destroy.
-  if (current.ok()) static_cast<void>(device_.api().StreamDestroy(handle_));
+  owner_ = nullptr;
 }
 
 absl::Status Stream::CheckUsable() const {

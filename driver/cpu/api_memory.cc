@@ -204,6 +204,14 @@ CUresult MemFreeAsync(CUdeviceptr address, CUstream handle) {
   return result;
 }
 
+// There is one pool, the arena; MemAllocAsync takes from it.
+CUresult MemPoolCreate(CUmemoryPool*, const CUmemPoolProps*) { return CUDA_ERROR_NOT_SUPPORTED; }
+CUresult MemPoolDestroy(CUmemoryPool) { return CUDA_ERROR_NOT_SUPPORTED; }
+CUresult MemPoolTrimTo(CUmemoryPool, size_t) { return CUDA_ERROR_NOT_SUPPORTED; }
+CUresult MemPoolSetAttribute(CUmemoryPool, CUmemPool_attribute, void*) { return CUDA_ERROR_NOT_SUPPORTED; }
+CUresult MemPoolGetAttribute(CUmemoryPool, CUmemPool_attribute, void*) { return CUDA_ERROR_NOT_SUPPORTED; }
+CUresult MemAllocFromPoolAsync(CUdeviceptr*, size_t, CUmemoryPool, CUstream) { return CUDA_ERROR_NOT_SUPPORTED; }
+
 CUresult MemAllocHost(void** address, size_t bytes) {
   SLIPWAY_RETURN_IF_FAILED(Ready());
   std::shared_ptr<Context> context;
@@ -212,6 +220,36 @@ CUresult MemAllocHost(void** address, size_t bytes) {
   SLIPWAY_RETURN_IF_FAILED(Runtime::Get().captures.BeforeUnsafeCall());
   return AllocateIn(*context, bytes, Arena::Kind::kHost, address);
 }
+
+// All host memory of the arena is addressable by kernels and pinned for every context, whatever is asked for.
+CUresult MemHostAlloc(void** address, size_t bytes, unsigned flags) {
+  constexpr unsigned kKnown = CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED;
+  SLIPWAY_RETURN_IF_FAILED(Ready());
+  if ((flags & ~kKnown) != 0) return CUDA_ERROR_INVALID_VALUE;
+  return MemAllocHost(address, bytes);
+}
+
+CUresult MemHostGetDevicePointer(CUdeviceptr* address, void* host, unsigned flags) {
+  SLIPWAY_RETURN_IF_FAILED(Ready());
+  if (address == nullptr || host == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
+  const auto given = reinterpret_cast<CUdeviceptr>(host);
+  std::optional<Arena::Allocation> allocation = Runtime::Get().arena.Find(given, 1);
+  if (!allocation || allocation->kind != Arena::Kind::kHost) return CUDA_ERROR_INVALID_VALUE;
+  *address = given;
+  return CUDA_SUCCESS;
+}
+
+// Memory that host and device share is what the arena is.
+CUresult MemAllocManaged(CUdeviceptr* address, size_t bytes, unsigned flags) {
+  constexpr unsigned kAttachHost = 2;  // CU_MEM_ATTACH_HOST.
+  SLIPWAY_RETURN_IF_FAILED(Ready());
+  if (flags != CU_MEM_ATTACH_GLOBAL && flags != kAttachHost) return CUDA_ERROR_INVALID_VALUE;
+  return MemAlloc(address, bytes);
+}
+
+// Memory outside the arena is not addressable by kernels, so there is nothing to register.
+CUresult MemHostRegister(void*, size_t, unsigned) { return CUDA_ERROR_NOT_SUPPORTED; }
+CUresult MemHostUnregister(void*) { return CUDA_ERROR_NOT_SUPPORTED; }
 
 CUresult MemFreeHost(void* address) { return FreeNow(reinterpret_cast<uintptr_t>(address), Arena::Kind::kHost); }
 

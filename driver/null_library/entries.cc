@@ -126,30 +126,13 @@ CUresult AvailableSharedMemory(size_t* bytes) {
   return CUDA_SUCCESS;
 }
 
-CUresult AllocateHost(void** address, size_t bytes) { return NullDriver().MemAllocHost(address, bytes); }
-
-CUresult AllocateManaged(CUdeviceptr* address, size_t bytes) {
-  if (bytes == 0) return CUDA_ERROR_INVALID_VALUE;
-  void* memory = nullptr;
-  const CUresult result = AllocateHost(&memory, bytes);
-  *address = reinterpret_cast<uintptr_t>(memory);
-  return result;
-}
-
 CUresult AllocatePitched(CUdeviceptr* address, size_t* pitch, size_t width, size_t height) {
   constexpr size_t kPitch = 512;  // cuMemAllocPitch's on devices of compute capability 5 and newer.
   *pitch = (width + kPitch - 1) / kPitch * kPitch;
   return NullDriver().MemAlloc(address, *pitch * height);
 }
 
-CUresult AllocateFromPool(CUdeviceptr* address, size_t bytes) { return NullDriver().MemAlloc(address, bytes); }
-
 CUresult AllocateAddresses(CUdeviceptr* address, size_t bytes) { return NullDriver().MemAlloc(address, bytes); }
-
-CUresult DevicePointerOfHost(CUdeviceptr* address, void* host) {
-  *address = reinterpret_cast<uintptr_t>(host);
-  return CUDA_SUCCESS;
-}
 
 CUresult AddressRange(CUdeviceptr* base, size_t* bytes, CUdeviceptr address) {
   // Allocations are not kept, so every address is taken for the beginning of one that reaches to the memory's end.
@@ -162,16 +145,6 @@ CUresult AddressRange(CUdeviceptr* base, size_t* bytes, CUdeviceptr address) {
 
 CUresult Granularity(size_t* bytes) {
   *bytes = size_t{2} << 20;
-  return CUDA_SUCCESS;
-}
-
-CUresult PoolAttribute(void*, int attribute, void* value) {
-  constexpr int kLastFlag = 3;  // CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES: up to here they are int.
-  if (attribute <= kLastFlag) {
-    *static_cast<int*>(value) = 1;
-  } else {
-    *static_cast<uint64_t*>(value) = 0;
-  }
   return CUDA_SUCCESS;
 }
 

@@ -48,16 +48,11 @@ CUresult PotentialBlockSize(int* min_grid_size, int* block_size, CUfunction func
                             size_t dynamic_shared_bytes, int block_size_limit);
 CUresult AvailableSharedMemory(size_t* bytes);
 
-// Memory. What a host may touch is real: page-locked memory, and managed memory (which is never given back).
-CUresult AllocateHost(void** address, size_t bytes);
-CUresult AllocateManaged(CUdeviceptr* address, size_t bytes);
+// Memory.
 CUresult AllocatePitched(CUdeviceptr* address, size_t* pitch, size_t width, size_t height);
-CUresult AllocateFromPool(CUdeviceptr* address, size_t bytes);
 CUresult AllocateAddresses(CUdeviceptr* address, size_t bytes);
-CUresult DevicePointerOfHost(CUdeviceptr* address, void* host);
 CUresult AddressRange(CUdeviceptr* base, size_t* bytes, CUdeviceptr address);
 CUresult Granularity(size_t* bytes);
-CUresult PoolAttribute(void* pool, int attribute, void* value);
 CUresult PointerAttributes(unsigned count, const CUpointer_attribute* attributes, void** values, CUdeviceptr address);
 
 // Streams, events and graphs.

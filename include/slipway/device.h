@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,6 +20,7 @@
 
 namespace slipway {
 
+class Allocator;
 class Stream;
 
 // What a device is and what it can hold; read from the driver once, when the device is opened, and plain fields after.
@@ -39,7 +41,7 @@ struct DeviceProperties {
 };
 
 // The state behind every Device handle of one (driver, ordinal). Hot paths read its plain fields; nobody but
-// Device::Open writes them.
+// Device::Open writes those.
 struct DeviceState {
   const DriverApi* api = nullptr;
   CUdevice device = 0;
@@ -49,6 +51,10 @@ struct DeviceState {
   // in turn, so that one is not soon used again for another device.
   uint16_t id = 0;
   DeviceProperties properties;
+
+  // Where stream-ordered memory comes from; null until it is first asked for. Guarded by the mutex: allocator.h.
+  mutable std::mutex allocator_mutex;
+  mutable std::shared_ptr<Allocator> allocator;
 
   ~DeviceState();
 };

@@ -23,6 +23,7 @@ struct CUgraph_st;
 struct CUgraphNode_st;
 struct CUgraphExec_st;
 struct CUlinkState_st;
+struct CUmemPoolHandle_st;
 
 namespace slipway {
 
@@ -37,6 +38,7 @@ using CUgraph = ::CUgraph_st*;
 using CUgraphNode = ::CUgraphNode_st*;
 using CUgraphExec = ::CUgraphExec_st*;
 using CUlinkState = ::CUlinkState_st*;
+using CUmemoryPool = ::CUmemPoolHandle_st*;
 using CUhostFn = void (*)(void* user_data);
 using CUoccupancyB2DSize = size_t (*)(int block_size);
 
@@ -200,6 +202,33 @@ enum CUpointer_attribute : int {
   CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL = 9,
 };
 
+// A pool that memory is allocated from in stream order; numbers and layout of CUmemPoolProps in cuda.h.
+enum CUmemAllocationType : int {
+  CU_MEM_ALLOCATION_TYPE_PINNED = 1,
+};
+enum CUmemLocationType : int {
+  CU_MEM_LOCATION_TYPE_DEVICE = 1,
+};
+struct CUmemLocation {
+  CUmemLocationType type;
+  int id;
+};
+struct CUmemPoolProps {
+  CUmemAllocationType allocType;
+  int handleTypes;
+  CUmemLocation location;
+  void* win32SecurityAttributes;
+  size_t maxSize;
+  unsigned char reserved[56];
+};
+enum CUmemPool_attribute : int {
+  CU_MEMPOOL_ATTR_RELEASE_THRESHOLD = 4,  // Bytes, uint64.
+  CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT = 5,
+  CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH = 6,
+  CU_MEMPOOL_ATTR_USED_MEM_CURRENT = 7,
+  CU_MEMPOOL_ATTR_USED_MEM_HIGH = 8,
+};
+
 enum CUdriverProcAddressQueryResult : int {
   CU_GET_PROC_ADDRESS_SUCCESS = 0,
   CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND = 1,
@@ -212,6 +241,12 @@ enum : unsigned {
   CU_EVENT_DEFAULT = 0,
   CU_EVENT_BLOCKING_SYNC = 1,
   CU_EVENT_DISABLE_TIMING = 2,
+  CU_MEMHOSTALLOC_PORTABLE = 1,       // Pinned for every context, not only the current one.
+  CU_MEMHOSTALLOC_DEVICEMAP = 2,      // Addressable by kernels.
+  CU_MEMHOSTALLOC_WRITECOMBINED = 4,  // Fast for the device to read, slow for the host.
+  CU_MEMHOSTREGISTER_PORTABLE = 1,
+  CU_MEMHOSTREGISTER_DEVICEMAP = 2,
+  CU_MEM_ATTACH_GLOBAL = 1,
 };
 
 // Attributes of a launch through LaunchKernelEx; numbers of CUlaunchAttributeID in cuda.h.
@@ -355,6 +390,18 @@ inline const CUstream kStreamPerThread = reinterpret_cast<CUstream>(2);
   X(MemFree, 3020, kRequired, (CUdeviceptr address))                                                                 \
   X(MemAllocAsync, 11020, kOptional, (CUdeviceptr * address, size_t bytes, CUstream stream))                         \
   X(MemFreeAsync, 11020, kOptional, (CUdeviceptr address, CUstream stream))                                          \
+  X(MemAllocFromPoolAsync, 11020, kOptional,                                                                         \
+    (CUdeviceptr * address, size_t bytes, CUmemoryPool pool, CUstream stream))                                       \
+  X(MemPoolCreate, 11020, kOptional, (CUmemoryPool * pool, const CUmemPoolProps* props))                             \
+  X(MemPoolDestroy, 11020, kOptional, (CUmemoryPool pool))                                                           \
+  X(MemPoolTrimTo, 11020, kOptional, (CUmemoryPool pool, size_t bytes_to_keep))                                      \
+  X(MemPoolSetAttribute, 11020, kOptional, (CUmemoryPool pool, CUmemPool_attribute attribute, void* value))          \
+  X(MemPoolGetAttribute, 11020, kOptional, (CUmemoryPool pool, CUmemPool_attribute attribute, void* value))          \
+  X(MemAllocManaged, 6000, kOptional, (CUdeviceptr * address, size_t bytes, unsigned flags))                         \
+  X(MemHostAlloc, 2020, kOptional, (void** address, size_t bytes, unsigned flags))                                   \
+  X(MemHostGetDevicePointer, 3020, kOptional, (CUdeviceptr * address, void* host, unsigned flags))                   \
+  X(MemHostRegister, 6050, kOptional, (void* host, size_t bytes, unsigned flags))                                    \
+  X(MemHostUnregister, 4000, kOptional, (void* host))                                                                \
   X(MemAllocHost, 3020, kRequired, (void** address, size_t bytes))                                                   \
   X(MemFreeHost, 2000, kRequired, (void* address))                                                                   \
   X(MemcpyHtoD, 3020, kRequired, (CUdeviceptr to, const void* from, size_t bytes))                                   \

@@ -24,7 +24,8 @@ class Graph;
 
 namespace internal {
 class CaptureRecord;
-}
+struct StreamOwner;
+}  // namespace internal
 
 // Which threads may make calls that are unsafe in a capture, such as cuMemAlloc, while a stream is captured: numbers of
 // CUstreamCaptureMode (CUDA Driver API, cuThreadExchangeStreamCaptureMode). Slipway's own allocations, loads and frees
@@ -37,7 +38,8 @@ enum class CaptureMode {
 
 // Move-only; one that was moved from may only be destroyed or assigned: everything else returns an error. In debug
 // builds (without NDEBUG) so does one that was destroyed, where its memory has not been used for something else yet.
-// Destroying an owning Stream does not wait: work already queued still runs. Thread-safe, as CUstream is.
+// Destroying an owning Stream does not wait: work already queued still runs, and the driver's stream goes once memory
+// that was allocated for it (memory.h) has. Thread-safe, as CUstream is.
 class Stream {
  public:
   // Wraps a stream that someone else made and will destroy (kStreamLegacy and kStreamPerThread too). One that belongs
@@ -61,6 +63,9 @@ class Stream {
   // FAILED_PRECONDITION where the stream was moved from or (in debug builds) destroyed; INVALID_ARGUMENT for a foreign
   // stream of another context.
   absl::Status CheckUsable() const;
+
+  // Whom memory allocated for this stream keeps, so that it can be freed on it; null for what is not ours to destroy.
+  const std::shared_ptr<const internal::StreamOwner>& owner() const { return owner_; }
 
   // The priority that the driver gave it: the one asked for, clamped to Device::PriorityRange.
   absl::StatusOr<int> Priority() const;
@@ -104,7 +109,7 @@ class Stream {
 
   Device device_;
   CUstream handle_;
-  bool owned_;
+  std::shared_ptr<const internal::StreamOwner> owner_;  // Null if somebody else owns the stream.
   bool is_default_;
   absl::Status usable_;  // Why a foreign stream cannot be used.
   // Atomic, because a capture may end on one thread while another launches; a plain load on every machine.
