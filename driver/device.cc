@@ -141,6 +141,7 @@ absl::StatusOr<CUdevice> FindDevice(const DriverApi& api, int ordinal) {
 }  // namespace
 
 DeviceState::~DeviceState() {
+  copy_functions = nullptr;
   if (allocator != nullptr) {  // What it holds is given back in the context.
     const ScopedContext current(*this);
     allocator = nullptr;

@@ -67,8 +67,7 @@ absl::StatusOr<HostMemory> HostMemory::Mapped(const Device& device, size_t bytes
   if (bytes == 0) return HostMemory(device, nullptr, nullptr, 0, 0);
   const DriverApi& api = device.api();
   if (api.MemHostAlloc == nullptr || api.MemHostGetDevicePointer == nullptr) return Lacks(device, "mapped");
-  const unsigned flags = CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP |
-                         (write_combined ? static_cast<unsigned>(CU_MEMHOSTALLOC_WRITECOMBINED) : 0u);
+  const unsigned flags = kMemHostPortable | kMemHostDeviceMap | (write_combined ? kMemHostWriteCombined : 0u);
   void* data = nullptr;
   SLIPWAY_RETURN_IF_ERROR(Get(device, "mapped", bytes, [&] { return api.MemHostAlloc(&data, bytes, flags); }));
   auto owner = std::make_shared<const Owned>(device, data, &FreeHost);
@@ -98,7 +97,7 @@ absl::StatusOr<HostMemory> HostMemory::Register(const Device& device, void* memo
   if (api.MemHostRegister == nullptr || api.MemHostUnregister == nullptr || api.MemHostGetDevicePointer == nullptr) {
     return Lacks(device, "registered");
   }
-  constexpr unsigned kFlags = CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP;
+  constexpr unsigned kFlags = kMemHostPortable | kMemHostDeviceMap;
   SLIPWAY_RETURN_IF_ERROR(Get(device, "registered", bytes, [&] { return api.MemHostRegister(memory, bytes, kFlags); }));
   auto owner = std::make_shared<const Owned>(device, memory, &Unregister);
   CUdeviceptr address = 0;

@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "driver/as_absl.h"
+#include "slipway/array_uses.h"
 
 namespace slipway {
 namespace {
@@ -41,6 +42,15 @@ std::string Describe(const Arg& arg) {
     return absl::StrCat("pointer to ", (word & facts::kReadOnly) != 0 ? "const " : "", AsAbsl(Name(arg.dtype())));
   }
   return Describe(arg.view());
+}
+
+absl::Status internal::NoteUses(const Stream& stream, absl::Span<const Arg> args) {
+  for (const Arg& arg : args) {
+    const DeviceMemory* const memory = arg.memory();
+    if (memory == nullptr || !IsForeign(*memory, stream)) continue;
+    if (absl::Status status = memory->RecordUse(stream); !status.ok()) return status;
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace slipway

@@ -1,9 +1,12 @@
 #include "slipway/array.h"
 
+#include <new>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "driver/as_absl.h"
 #include "driver/status_macros.h"
+#include "launch/strided_copy.h"
 #include "slipway/graph.h"
 
 namespace slipway {
@@ -100,7 +103,9 @@ absl::Status AnyArrayView::CheckAs(DType dtype, int rank, Layout layout, bool re
   return absl::OkStatus();
 }
 
-absl::StatusOr<AnyArray> AnyArray::Empty(const Device& device, DType dtype, absl::Span<const int64_t> shape) {
+namespace {
+
+absl::StatusOr<size_t> BytesOf(DType dtype, absl::Span<const int64_t> shape) {
   SLIPWAY_RETURN_IF_ERROR(CheckShape(dtype, shape));
   int64_t bytes;
   const int64_t count = ElementCount(static_cast<int>(shape.size()), shape.data());
@@ -108,11 +113,28 @@ absl::StatusOr<AnyArray> AnyArray::Empty(const Device& device, DType dtype, absl
     return absl::InvalidArgumentError(absl::StrCat("array: shape ", ShapeText(shape), " of ", AsAbsl(Name(dtype)),
                                                    " is more bytes than a 64-bit size counts; no device holds that"));
   }
-  SLIPWAY_ASSIGN_OR_RETURN(DeviceMemory memory, DeviceMemory::Allocate(device, static_cast<size_t>(bytes)));
+  return static_cast<size_t>(bytes);
+}
+
+}  // namespace
+
+absl::StatusOr<AnyArray> AnyArray::In(DeviceMemory memory, DType dtype, absl::Span<const int64_t> shape) {
   auto owner = std::make_shared<const DeviceMemory>(std::move(memory));
-  SLIPWAY_ASSIGN_OR_RETURN(AnyArrayView view,
-                           AnyArrayView::Make(device, dtype, reinterpret_cast<void*>(owner->address()), shape));
+  SLIPWAY_ASSIGN_OR_RETURN(
+      AnyArrayView view, AnyArrayView::Make(owner->device(), dtype, reinterpret_cast<void*>(owner->address()), shape));
   return AnyArray(view, std::move(owner));
+}
+
+absl::StatusOr<AnyArray> AnyArray::Empty(const Device& device, DType dtype, absl::Span<const int64_t> shape) {
+  SLIPWAY_ASSIGN_OR_RETURN(const size_t bytes, BytesOf(dtype, shape));
+  SLIPWAY_ASSIGN_OR_RETURN(DeviceMemory memory, DeviceMemory::Allocate(device, bytes));
+  return In(std::move(memory), dtype, shape);
+}
+
+absl::StatusOr<AnyArray> AnyArray::Empty(const Stream& stream, DType dtype, absl::Span<const int64_t> shape) {
+  SLIPWAY_ASSIGN_OR_RETURN(const size_t bytes, BytesOf(dtype, shape));
+  SLIPWAY_ASSIGN_OR_RETURN(DeviceMemory memory, DeviceMemory::Allocate(stream, bytes));
+  return In(std::move(memory), dtype, shape);
 }
 
 absl::StatusOr<AnyArray> AnyArray::Zeros(const Device& device, DType dtype, absl::Span<const int64_t> shape) {
@@ -128,10 +150,23 @@ absl::StatusOr<AnyArray> AnyArray::Zeros(const Device& device, DType dtype, absl
   return array;
 }
 
+absl::StatusOr<AnyArray> AnyArray::Zeros(const Stream& stream, DType dtype, absl::Span<const int64_t> shape) {
+  SLIPWAY_ASSIGN_OR_RETURN(AnyArray array, Empty(stream, dtype, shape));
+  SLIPWAY_RETURN_IF_ERROR(array.owner_->QueueZeros(stream, array.bytes()));
+  return array;
+}
+
 absl::StatusOr<AnyArray> AnyArray::From(const Device& device, DType dtype, absl::Span<const int64_t> shape,
                                         const void* host) {
   SLIPWAY_ASSIGN_OR_RETURN(AnyArray array, Empty(device, dtype, shape));
   SLIPWAY_RETURN_IF_ERROR(array.owner_->CopyFromHost(host, array.bytes()));
+  return array;
+}
+
+absl::StatusOr<AnyArray> AnyArray::From(const Stream& stream, DType dtype, absl::Span<const int64_t> shape,
+                                        const void* host) {
+  SLIPWAY_ASSIGN_OR_RETURN(AnyArray array, Empty(stream, dtype, shape));
+  SLIPWAY_RETURN_IF_ERROR(array.owner_->QueueFromHost(stream, host, array.bytes()));
   return array;
 }
 
@@ -154,19 +189,60 @@ absl::StatusOr<AnyArray> AnyArray::Over(std::shared_ptr<const DeviceMemory> memo
   return AnyArray(view, std::move(memory));
 }
 
+absl::StatusOr<AnyArray> AnyArray::Over(std::shared_ptr<const DeviceMemory> memory, const AnyArrayView& view,
+                                        const std::string& what) {
+  if (facts::DeviceOf(view.facts()) != memory->device().id()) {
+    return absl::InvalidArgumentError(absl::StrCat(what, " is of ", memory->device().Describe(), ", and ",
+                                                   Describe(view), " is a view of another device"));
+  }
+  const internal::ByteRange range = internal::BytesTouched(view);
+  if (!range.empty && (range.first < memory->address() || range.last >= memory->address() + memory->bytes())) {
+    return absl::OutOfRangeError(absl::StrCat(what, " has ", memory->bytes(), " bytes from address ", memory->address(),
+                                              " on, and ", Describe(view), " at ", view.Address(), " reaches outside"));
+  }
+  return AnyArray(view, std::move(memory));
+}
+
+size_t AnyArray::Offset() const { return view_.Address() - owner_->address(); }
+
+absl::StatusOr<AnyArray> AnyArray::Contiguous(const Stream& stream) const {
+  if (is_contiguous()) return *this;
+  SLIPWAY_ASSIGN_OR_RETURN(AnyArray packed, Empty(stream, dtype(), shape()));
+  SLIPWAY_RETURN_IF_ERROR(Copy(stream, packed.view_, view_));
+  SLIPWAY_RETURN_IF_ERROR(RecordUse(stream));
+  return packed;
+}
+
 absl::Status AnyArray::CopyTo(void* host) const {
   SLIPWAY_RETURN_IF_ERROR(device().Synchronize());
-  return owner_->CopyToHost(host, bytes());
+  if (is_contiguous()) return owner_->CopyToHost(host, bytes(), bytes() == 0 ? 0 : Offset());
+  return CopyTo(host, device().DefaultStream());
 }
 
 absl::Status AnyArray::CopyTo(void* host, const Stream& stream) const {
+  if (is_contiguous() && owner_->home() != nullptr && owner_->home() != stream.handle()) {
+    // On the stream that was given: the memory's own may have been given more since, which is not waited for.
+    SLIPWAY_RETURN_IF_ERROR(owner_->QueueToHost(stream, host, bytes(), bytes() == 0 ? 0 : Offset()));
+    return stream.Synchronize();
+  }
+  SLIPWAY_ASSIGN_OR_RETURN(const AnyArray packed, Contiguous(stream));
   SLIPWAY_RETURN_IF_ERROR(stream.Synchronize());
-  return owner_->CopyToHost(host, bytes());
+  return packed.owner_->CopyToHost(host, bytes(), bytes() == 0 ? 0 : packed.Offset());
 }
 
 absl::Status AnyArray::CopyFrom(const void* host) const {
   SLIPWAY_RETURN_IF_ERROR(device().Synchronize());
-  return owner_->CopyFromHost(host, bytes());
+  if (is_contiguous()) return owner_->CopyFromHost(host, bytes(), bytes() == 0 ? 0 : Offset());
+  const Stream stream = device().DefaultStream();
+  SLIPWAY_RETURN_IF_ERROR(CopyFrom(host, stream));
+  return stream.Synchronize();
+}
+
+absl::Status AnyArray::CopyFrom(const void* host, const Stream& stream) const {
+  if (is_contiguous()) return owner_->QueueFromHost(stream, host, bytes(), bytes() == 0 ? 0 : Offset());
+  SLIPWAY_ASSIGN_OR_RETURN(const AnyArray packed, From(stream, dtype(), shape(), host));
+  SLIPWAY_RETURN_IF_ERROR(Copy(stream, view_, packed.view_));
+  return RecordUse(stream);
 }
 
 absl::Status AnyArray::CopyTo(const AnyArray& to, const Stream& stream) const {
@@ -174,11 +250,42 @@ absl::Status AnyArray::CopyTo(const AnyArray& to, const Stream& stream) const {
     return absl::InvalidArgumentError(absl::StrCat("array: ", Describe(view_), " cannot be copied into ",
                                                    Describe(to.view_), "; give one of the same dtype and shape"));
   }
-  return owner_->CopyTo(*to.owner_, stream, bytes());
+  if (is_contiguous() && to.is_contiguous()) {
+    if (bytes() == 0) return owner_->CopyTo(*to.owner_, stream, 0);
+    return owner_->CopyTo(*to.owner_, stream, bytes(), Offset(), to.Offset());
+  }
+  if (device() == to.device()) {
+    SLIPWAY_RETURN_IF_ERROR(Copy(stream, to.view_, view_));
+    SLIPWAY_RETURN_IF_ERROR(RecordUse(stream));
+    return to.RecordUse(stream);
+  }
+  return CopyAcross(to, stream);
+}
+
+// Between devices only what is contiguous travels, so it is packed where it comes from and unpacked where it goes to,
+// on the stream that was given and one of the other device that waits, or is waited for.
+absl::Status AnyArray::CopyAcross(const AnyArray& to, const Stream& stream) const {
+  const bool of_source = stream.device() == device();
+  SLIPWAY_ASSIGN_OR_RETURN(const Stream other, (of_source ? to : *this).device().CreateStream());
+  const Stream& source = of_source ? stream : other;
+  const Stream& target = of_source ? other : stream;
+  // What the given stream was given before comes first on either side.
+  SLIPWAY_ASSIGN_OR_RETURN(const Event before, Event::Create(stream.device(), /*timing=*/false));
+  SLIPWAY_RETURN_IF_ERROR(before.Record(stream));
+  const bool one_driver = &device().api() == &to.device().api();
+  SLIPWAY_RETURN_IF_ERROR(one_driver ? other.Wait(before) : before.Synchronize());
+  SLIPWAY_ASSIGN_OR_RETURN(const AnyArray packed, Contiguous(source));
+  SLIPWAY_RETURN_IF_ERROR(source.Synchronize());
+  SLIPWAY_ASSIGN_OR_RETURN(const AnyArray arrived, packed.To(to.device(), target));
+  SLIPWAY_RETURN_IF_ERROR(slipway::Copy(target, to.view_, arrived.view_));
+  // The other stream ends here, and what it did has to be over for the given one.
+  return target.Synchronize();
 }
 
 absl::StatusOr<AnyArray> AnyArray::To(const Device& device, const Stream& stream) const {
-  SLIPWAY_ASSIGN_OR_RETURN(AnyArray copy, Empty(device, dtype(), shape()));
+  const bool of_target = stream.device() == device;
+  SLIPWAY_ASSIGN_OR_RETURN(AnyArray copy,
+                           of_target ? Empty(stream, dtype(), shape()) : Empty(device, dtype(), shape()));
   SLIPWAY_RETURN_IF_ERROR(CopyTo(copy, stream));
   return copy;
 }
@@ -186,7 +293,8 @@ absl::StatusOr<AnyArray> AnyArray::To(const Device& device, const Stream& stream
 absl::StatusOr<AnyArray> AnyArray::To(const Device& device) const {
   SLIPWAY_RETURN_IF_ERROR(this->device().Synchronize());
   const Stream stream = device.DefaultStream();
-  SLIPWAY_ASSIGN_OR_RETURN(AnyArray copy, To(device, stream));
+  SLIPWAY_ASSIGN_OR_RETURN(AnyArray copy, Empty(device, dtype(), shape()));
+  SLIPWAY_RETURN_IF_ERROR(CopyTo(copy, stream));
   SLIPWAY_RETURN_IF_ERROR(stream.Synchronize());
   return copy;
 }
@@ -198,6 +306,18 @@ absl::Status AnyArray::CheckDType(DType dtype) const {
 }
 
 namespace internal {
+
+absl::Status CheckHostRoom(const AnyArrayView& view) {
+  constexpr int64_t kSmall = int64_t{64} << 20;  // Not worth the asking.
+  int64_t bytes = 0;
+  const bool counts = !__builtin_mul_overflow(view.size(), static_cast<int64_t>(SizeOf(view.dtype())), &bytes);
+  if (counts && bytes <= kSmall) return absl::OkStatus();
+  void* const room = counts ? ::operator new(static_cast<size_t>(bytes), std::nothrow) : nullptr;
+  ::operator delete(room);
+  if (room != nullptr) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat("array: the host has no room for a copy of ", Describe(view), "; copy parts of it"));
+}
 
 AnyArrayView ViewFromWords(const int64_t* words, Facts word) {
   AnyArrayView view(reinterpret_cast<void*>(words[0]), word);

@@ -7,6 +7,7 @@
 #include "driver/check.h"
 #include "driver/status_macros.h"
 #include "launch/captured.h"
+#include "slipway/array_uses.h"
 #include "slipway/bound_launch.h"
 #include "slipway/host_driver.h"
 #include "slipway/kernel.h"
@@ -23,7 +24,8 @@ namespace {
 // Parameters are stored in ascending order and in whole words: what a copy reaches beyond its parameter is padding,
 // which becomes zero, or is overwritten by the next parameter, or lies past the end. An argument is looked at before it
 // is copied, since how much may be read of it depends on what it is. Returns the misfits of the first that has any.
-[[gnu::always_inline]] inline Facts Pack(const Kernel& kernel, const Arg* args, std::byte* buffer) {
+// `owners` becomes 0 if no argument owns memory of a stream.
+[[gnu::always_inline]] inline Facts Pack(const Kernel& kernel, const Arg* args, std::byte* buffer, uint64_t* owners) {
   const Arg* arg = args;
   const ParamPlan* param = kernel.params().data();
   for (uint32_t left = kernel.num_params(); left != 0; --left, ++param, ++arg) {
@@ -31,6 +33,7 @@ namespace {
       const Facts misfit = param->demand.MisfitOfAny(arg->facts());
       if (misfit != 0) return misfit;
     }
+    *owners |= arg->owner_word();
     std::byte* const to = buffer + param->offset;
     const auto* const from = static_cast<const std::byte*>(arg->bytes());
     const uint32_t pairs = param->pairs;
@@ -59,12 +62,21 @@ namespace {
   return 0;
 }
 
+// Where arguments may own memory of a stream.
+[[gnu::noinline]] absl::Status SubmitNotingUses(const Kernel& kernel, const Stream& stream, LaunchConfig config,
+                                                const Arg* args, void* buffer) {
+  absl::Status status = internal::Submit(kernel, stream, config, buffer);
+  return status.ok() ? internal::NoteUses(stream, absl::MakeConstSpan(args, kernel.num_params())) : status;
+}
+
 template <uint32_t kMaxBytes>
 [[gnu::always_inline]] inline absl::Status PackAndSubmit(const Kernel& kernel, const Stream& stream,
                                                          const LaunchConfig& config, const Arg* args) {
   alignas(16) std::byte buffer[kMaxBytes + 16];
-  if (Pack(kernel, args, buffer) != 0) [[unlikely]]
+  uint64_t owners = 0;
+  if (Pack(kernel, args, buffer, &owners) != 0) [[unlikely]]
     return Mismatch(kernel, args);
+  if (owners != 0) return SubmitNotingUses(kernel, stream, internal::CopyFields(config), args, buffer);
   return internal::Submit(kernel, stream, config, kernel.num_params() == 0 ? nullptr : buffer);
 }
 
@@ -148,7 +160,8 @@ absl::StatusOr<BoundLaunch> Kernel::Bind(const LaunchConfig& config, absl::Span<
   state->extra[2] = kLaunchParamBufferPointer, state->extra[3] = state->buffer.get();
   state->extra[4] = kLaunchParamEnd;
   if (state_->buffer_size != 0) state->extra_or_null = state->extra;
-  if (Pack(*this, args.data(), state->buffer.get()) != 0) return Mismatch(*this, args.data());
+  uint64_t owners = 0;
+  if (Pack(*this, args.data(), state->buffer.get(), &owners) != 0) return Mismatch(*this, args.data());
   internal::StoreCaptured(*this, state->buffer.get());
   BoundLaunch launch(std::move(state));
   SLIPWAY_RETURN_IF_ERROR(launch.SetConfig(config));

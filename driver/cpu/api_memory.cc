@@ -24,7 +24,7 @@ HostRange ClassifyHost(const void* host, size_t bytes) {
   if (host == nullptr) return HostRange::kInvalid;
   const Arena& arena = Runtime::Get().arena;
   uintptr_t address = reinterpret_cast<uintptr_t>(host);
-  if (!arena.Reserved(address)) return HostRange::kPageable;
+  if (!arena.Reserved(address)) return arena.Find(address, bytes) ? HostRange::kPinned : HostRange::kPageable;
   return arena.Find(address, bytes) ? HostRange::kPinned : HostRange::kInvalid;
 }
 
@@ -223,7 +223,7 @@ CUresult MemAllocHost(void** address, size_t bytes) {
 
 // All host memory of the arena is addressable by kernels and pinned for every context, whatever is asked for.
 CUresult MemHostAlloc(void** address, size_t bytes, unsigned flags) {
-  constexpr unsigned kKnown = CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_WRITECOMBINED;
+  constexpr unsigned kKnown = kMemHostPortable | kMemHostDeviceMap | kMemHostWriteCombined;
   SLIPWAY_RETURN_IF_FAILED(Ready());
   if ((flags & ~kKnown) != 0) return CUDA_ERROR_INVALID_VALUE;
   return MemAllocHost(address, bytes);
@@ -247,9 +247,32 @@ CUresult MemAllocManaged(CUdeviceptr* address, size_t bytes, unsigned flags) {
   return MemAlloc(address, bytes);
 }
 
-// Memory outside the arena is not addressable by kernels, so there is nothing to register.
-CUresult MemHostRegister(void*, size_t, unsigned) { return CUDA_ERROR_NOT_SUPPORTED; }
-CUresult MemHostUnregister(void*) { return CUDA_ERROR_NOT_SUPPORTED; }
+// A GPU refuses what is registered already (CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED), because it pins whole pages;
+// here ranges may overlap. Memory of the arena is never the application's own.
+CUresult MemHostRegister(void* host, size_t bytes, unsigned flags) {
+  constexpr unsigned kReadOnly = 8;  // CU_MEMHOSTREGISTER_READ_ONLY.
+  SLIPWAY_RETURN_IF_FAILED(Ready());
+  std::shared_ptr<Context> context;
+  SLIPWAY_RETURN_IF_FAILED(CurrentContext(&context));
+  const auto address = reinterpret_cast<uintptr_t>(host);
+  if (host == nullptr || bytes == 0 || address + bytes < address) return CUDA_ERROR_INVALID_VALUE;
+  if ((flags & ~(kMemHostPortable | kMemHostDeviceMap | kReadOnly)) != 0) return CUDA_ERROR_INVALID_VALUE;
+  Arena& arena = Runtime::Get().arena;
+  if (arena.Reserved(address) || arena.Reserved(address + bytes - 1)) return CUDA_ERROR_INVALID_VALUE;
+  SLIPWAY_RETURN_IF_FAILED(Runtime::Get().captures.BeforeUnsafeCall());
+  arena.Register(address, bytes, context->device, context->id);
+  return CUDA_SUCCESS;
+}
+
+CUresult MemHostUnregister(void* host) {
+  SLIPWAY_RETURN_IF_FAILED(Ready());
+  std::shared_ptr<Context> context;
+  SLIPWAY_RETURN_IF_FAILED(CurrentContext(&context));
+  SLIPWAY_RETURN_IF_FAILED(Runtime::Get().captures.BeforeUnsafeCall());
+  constexpr auto kNotRegistered = static_cast<CUresult>(713);  // CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED.
+  const bool known = Runtime::Get().arena.Unregister(reinterpret_cast<uintptr_t>(host));
+  return known ? CUDA_SUCCESS : kNotRegistered;
+}
 
 CUresult MemFreeHost(void* address) { return FreeNow(reinterpret_cast<uintptr_t>(address), Arena::Kind::kHost); }
 

@@ -184,6 +184,8 @@ void Arena::FreeOwner(uint64_t owner) {
     auto current = allocation++;
     if (current->second.owner == owner && current->second.kind != Kind::kModule) FreeLocked(current);
   }
+  std::erase_if(registered_, [&](const auto& range) { return range.second.owner == owner; });
+  ranges_.reset();
   DecommitFreeSegments();
 }
 
@@ -211,8 +213,36 @@ void Arena::DecommitFreeSegments() {
   }
 }
 
+void Arena::Register(uintptr_t address, size_t bytes, int device, uint64_t owner) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  registered_.emplace(
+      address, Allocation{.address = address, .bytes = bytes, .owner = owner, .device = device, .kind = Kind::kHost});
+  ranges_.reset();
+}
+
+bool Arena::Unregister(uintptr_t address) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  const auto [first, last] = registered_.equal_range(address);
+  if (first == last) return false;
+  registered_.erase(
+      std::min_element(first, last, [](const auto& x, const auto& y) { return x.second.bytes < y.second.bytes; }));
+  ranges_.reset();
+  frees_.fetch_add(1, std::memory_order_release);
+  return true;
+}
+
+std::optional<Arena::Allocation> Arena::FindRegistered(uintptr_t address, size_t bytes) const {
+  for (auto range = registered_.upper_bound(address); range != registered_.begin();) {
+    const Allocation& candidate = (--range)->second;
+    const size_t offset = address - candidate.address;
+    if (offset <= candidate.bytes && bytes <= candidate.bytes - offset) return candidate;
+  }
+  return std::nullopt;
+}
+
 std::optional<Arena::Allocation> Arena::Find(uintptr_t address, size_t bytes) const {
   std::lock_guard<std::mutex> lock(mutex_);
+  if (!Reserved(address)) return FindRegistered(address, bytes);
   auto after = live_.upper_bound(address);
   if (after == live_.begin()) return std::nullopt;
   const Allocation& candidate = std::prev(after)->second;
@@ -240,6 +270,21 @@ std::shared_ptr<const Arena::Ranges> Arena::LiveRanges() const {
       ranges->list.push_back(
           {.begin = address, .bytes = allocation.bytes, .kind = allocation.kind, .constant = false, .name = nullptr});
     }
+  }
+  // Registered ranges may overlap each other, and lie on one side of the stretch or the other.
+  std::vector<Range> registered;
+  for (const auto& [address, allocation] : registered_) {
+    if (!registered.empty() && address <= registered.back().begin + registered.back().bytes) {
+      Range& last = registered.back();
+      last.bytes = std::max(last.bytes, address + allocation.bytes - last.begin);
+    } else {
+      registered.push_back({.begin = address, .bytes = allocation.bytes, .kind = allocation.kind});
+    }
+  }
+  if (!registered.empty()) {
+    ranges->list.insert(ranges->list.end(), registered.begin(), registered.end());
+    std::sort(ranges->list.begin(), ranges->list.end(),
+              [](const Range& x, const Range& y) { return x.begin < y.begin; });
   }
   return ranges_ = std::move(ranges);
 }

@@ -59,8 +59,14 @@ class Arena {
   // Frees everything that belongs to a context but modules' variables, which go with their modules.
   void FreeOwner(uint64_t owner);
 
-  // The live allocation that holds all of [address, address + bytes); nothing if there is none. A range of 0 bytes
-  // needs a live allocation, too, and may stand at its end.
+  // Memory outside the stretch that kernels and copies may use like pinned memory until it is taken back. Ranges may
+  // overlap; of those with one address the smallest is taken back first, so that what is left covers what is still in
+  // use. False if there is none.
+  void Register(uintptr_t address, size_t bytes, int device, uint64_t owner);
+  bool Unregister(uintptr_t address);
+
+  // The live allocation, or the registered range, that holds all of [address, address + bytes); nothing if there is
+  // none. A range of 0 bytes needs one, too, and may stand at its end.
   std::optional<Allocation> Find(uintptr_t address, size_t bytes) const;
 
   // --- For the memory checker; of a checked arena.
@@ -106,6 +112,7 @@ class Arena {
   std::mutex& mutex_for_fork() { return mutex_; }
 
  private:
+  std::optional<Allocation> FindRegistered(uintptr_t address, size_t bytes) const;
   bool Commit(uintptr_t begin, uintptr_t end);
   void AddFree(uintptr_t address, size_t bytes);
   void RemoveFree(std::map<uintptr_t, size_t>::iterator block);
@@ -121,6 +128,7 @@ class Arena {
 
   mutable std::mutex mutex_;
   std::map<uintptr_t, Allocation> live_;
+  std::multimap<uintptr_t, Allocation> registered_;
   std::map<uintptr_t, size_t> free_;                     // By address, for merging neighbours.
   std::set<std::pair<size_t, uintptr_t>> free_by_size_;  // The same, for best fit.
   std::vector<bool> committed_;                          // By segment.

@@ -70,10 +70,12 @@ class Arg {
   Arg(const ArrayView<T, N, L>& view)  // NOLINT(google-explicit-constructor)
       : facts_(view.facts()), words_{Address(&view)} {}
   template <class T, int N>
-  Arg(const Array<T, N>& array) : Arg(array.view()) {}  // NOLINT(google-explicit-constructor)
-  Arg(const AnyArrayView& view)                         // NOLINT(google-explicit-constructor)
+  Arg(const Array<T, N>& array)  // NOLINT(google-explicit-constructor)
+      : facts_(array.view().facts()), words_{Address(&array.view()), OwnerWord(*array.memory())} {}
+  Arg(const AnyArrayView& view)  // NOLINT(google-explicit-constructor)
       : facts_(view.facts()), words_{Address(&view)} {}
-  Arg(const AnyArray& array) : Arg(array.view()) {}  // NOLINT(google-explicit-constructor)
+  Arg(const AnyArray& array)  // NOLINT(google-explicit-constructor)
+      : facts_(array.view().facts()), words_{Address(&array.view()), OwnerWord(*array.memory())} {}
   // A device address, for parameters that are pointers. It is believed: of the memory behind it nothing is known.
   template <class T>
   requires(!std::is_function_v<T>) Arg(T* pointer)  // NOLINT(google-explicit-constructor)
@@ -116,12 +118,17 @@ class Arg {
   absl::Span<const int64_t> shape() const;
   absl::Span<const int64_t> strides() const;
   AnyArrayView view() const;
+  // The memory of a stream that the array owns; null for views, and for arrays in memory of the device.
+  const DeviceMemory* memory() const { return is_array() ? reinterpret_cast<const DeviceMemory*>(words_[1]) : nullptr; }
+  // Not 0 where memory() is not null, and for some scalars.
+  uint64_t owner_word() const { return words_[1]; }
 
  private:
+  static uint64_t OwnerWord(const DeviceMemory& memory) { return memory.home() == nullptr ? 0 : Address(&memory); }
   static uint64_t Address(const volatile void* view) { return reinterpret_cast<uint64_t>(view); }
 
   Facts facts_;
-  uint64_t words_[2];  // A scalar's value or a pointer; or the address of the view or struct, and nothing.
+  uint64_t words_[2];  // A scalar's value or a pointer; or the address of the view or struct, and of memory().
 };
 
 // "float32 scalar", "float32[3,4] strides [4,1]", "pointer to const float32", "struct of 24 bytes": for messages.

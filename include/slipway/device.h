@@ -55,6 +55,9 @@ struct DeviceState {
   // Where stream-ordered memory comes from; null until it is first asked for. Guarded by the mutex: allocator.h.
   mutable std::mutex allocator_mutex;
   mutable std::shared_ptr<Allocator> allocator;
+  // The kernels of strided copies; null until the first. Guarded by the mutex: launch/strided_copy.cc.
+  mutable std::mutex copy_mutex;
+  mutable std::shared_ptr<const void> copy_functions;
 
   ~DeviceState();
 };

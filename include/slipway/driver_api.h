@@ -241,11 +241,6 @@ enum : unsigned {
   CU_EVENT_DEFAULT = 0,
   CU_EVENT_BLOCKING_SYNC = 1,
   CU_EVENT_DISABLE_TIMING = 2,
-  CU_MEMHOSTALLOC_PORTABLE = 1,       // Pinned for every context, not only the current one.
-  CU_MEMHOSTALLOC_DEVICEMAP = 2,      // Addressable by kernels.
-  CU_MEMHOSTALLOC_WRITECOMBINED = 4,  // Fast for the device to read, slow for the host.
-  CU_MEMHOSTREGISTER_PORTABLE = 1,
-  CU_MEMHOSTREGISTER_DEVICEMAP = 2,
   CU_MEM_ATTACH_GLOBAL = 1,
 };
 
@@ -329,6 +324,11 @@ struct CUDA_KERNEL_NODE_PARAMS {
 inline void* const kLaunchParamEnd = nullptr;
 inline void* const kLaunchParamBufferPointer = reinterpret_cast<void*>(1);
 inline void* const kLaunchParamBufferSize = reinterpret_cast<void*>(2);
+// Likewise CU_MEMHOSTALLOC_PORTABLE (pinned for every context), _DEVICEMAP (addressable by kernels) and _WRITECOMBINED
+// (fast for the device to read, slow for the host); the first two are CU_MEMHOSTREGISTER_PORTABLE and _DEVICEMAP, too.
+inline constexpr unsigned kMemHostPortable = 1;
+inline constexpr unsigned kMemHostDeviceMap = 2;
+inline constexpr unsigned kMemHostWriteCombined = 4;
 inline const CUstream kStreamLegacy = reinterpret_cast<CUstream>(1);
 inline const CUstream kStreamPerThread = reinterpret_cast<CUstream>(2);
 

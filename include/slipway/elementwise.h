@@ -88,7 +88,7 @@ class Elementwise {
   // The same, with numbers that the text may use by name.
   static absl::StatusOr<Elementwise> Parse(std::string_view text, const ElementwiseOptions& options);
 
-  // Inputs by name, or by position. Allocates the output on the stream's device, with the dtype of its value (or as
+  // Inputs by name, or by position. Allocates the output for the stream (memory.h), with the dtype of its value (or as
   // declared) and the shape that the inputs broadcast to (0-d if all are numbers). Only for texts with one output.
   absl::StatusOr<AnyArray> operator()(const Stream& stream, std::initializer_list<NamedArg> inputs) const;
   template <ElementwiseArgument... Inputs>
@@ -117,6 +117,12 @@ class Elementwise {
   // The fastest way, where dtypes and ranks are known to the compiler and there is one output.
   template <ElementwiseArgument... Args>
   [[gnu::always_inline]] absl::Status Into(const Stream& stream, const Args&... args) const {
+    if constexpr ((internal::kOwns<Args> || ...)) {
+      if (internal::UsedElsewhere(stream, args...)) [[unlikely]] {
+        const auto launch = [&](const auto&... views) { return Into(stream, views...); };
+        return internal::LaunchNotingUses(stream, launch, args...);
+      }
+    }
     if constexpr (internal::PlannedCall<Args...>) {
       return IntoPlanned(stream, args...);
     } else {

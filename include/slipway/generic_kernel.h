@@ -188,6 +188,12 @@ class GenericKernel {
 template <internal::Packable... Args>
 inline absl::Status GenericKernel::operator()(const Stream& stream, const LaunchConfig& config,
                                               const Args&... args) const {
+  if constexpr ((internal::kOwns<std::decay_t<Args>> || ...)) {
+    if (internal::UsedElsewhere(stream, args...)) [[unlikely]] {
+      const auto launch = [&](const auto&... views) { return (*this)(stream, config, views...); };
+      return internal::LaunchNotingUses(stream, launch, args...);
+    }
+  }
   // As Kernel's call operator, with the demands of the last specialisation. Entries stay until the State goes.
   const Variant* const variant = state_->last.load(std::memory_order_acquire);
   if constexpr (internal::kPlainCall<std::decay_t<Args>...>) {

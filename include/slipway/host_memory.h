@@ -28,7 +28,7 @@ class HostMemory {
   // (before compute capability 6.0) the host may not touch it while a kernel runs.
   static absl::StatusOr<HostMemory> Managed(const Device& device, size_t bytes);
   // Memory that is there already, page-locked and mapped as long as this lives, and not freed by it. INVALID_ARGUMENT
-  // for bytes at a null pointer. UNIMPLEMENTED on the CPU device, whose kernels only reach memory of its own.
+  // for bytes at a null pointer. A GPU refuses memory of which a page is registered already; the CPU device does not.
   static absl::StatusOr<HostMemory> Register(const Device& device, void* memory, size_t bytes);
 
   void* data() const { return data_; }

@@ -4,6 +4,7 @@
 #define SLIPWAY_SLIPWAY_H_
 
 // driver
+#include "slipway/allocator.h"
 #include "slipway/cpu_device.h"
 #include "slipway/device.h"
 #include "slipway/driver_api.h"
@@ -11,6 +12,7 @@
 #include "slipway/graph.h"
 #include "slipway/hooks.h"
 #include "slipway/host_driver.h"
+#include "slipway/host_memory.h"
 #include "slipway/memory.h"
 #include "slipway/module.h"
 #include "slipway/null_driver.h"
@@ -21,10 +23,13 @@
 #include "slipway/array.h"
 #include "slipway/bound_launch.h"
 #include "slipway/dispatch.h"
+#include "slipway/dlpack.h"
 #include "slipway/dtype.h"
 #include "slipway/facts.h"
 #include "slipway/generic_kernel.h"
+#include "slipway/host_array.h"
 #include "slipway/host_function.h"
+#include "slipway/index.h"
 #include "slipway/kernel.h"
 #include "slipway/kernel_archive.h"
 #include "slipway/kernel_attributes.h"
@@ -35,6 +40,7 @@
 #include "slipway/tensor_trait.h"
 #include "slipway/typed_kernel.h"
 #include "slipway/vec.h"
+#include "slipway/view.h"
 // jit
 #include "slipway/compile_history.h"
 #include "slipway/compile_options.h"

@@ -23,6 +23,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "slipway/arg.h"
+#include "slipway/array_uses.h"
 #include "slipway/device.h"
 #include "slipway/driver_api.h"
 #include "slipway/facts.h"
@@ -202,6 +203,12 @@ inline absl::Status Kernel::Launch(const Stream& stream, const LaunchConfig& con
 
 template <internal::Packable... Args>
 inline absl::Status Kernel::operator()(const Stream& stream, const LaunchConfig& config, const Args&... args) const {
+  if constexpr ((internal::kOwns<std::decay_t<Args>> || ...)) {
+    if (internal::UsedElsewhere(stream, args...)) [[unlikely]] {
+      const auto launch = [&](const auto&... views) { return (*this)(stream, config, views...); };
+      return internal::LaunchNotingUses(stream, launch, args...);
+    }
+  }
   if (internal::SameTypes(state_->type_words.data(), internal::TypeWords(args...))) [[likely]] {
     // Looked at before anything is stored, as in TypedKernel.
     const ParamPlan* const params = state_->params.data();

@@ -21,6 +21,7 @@
 #include "absl/status/statusor.h"
 #include "slipway/arg.h"
 #include "slipway/array.h"
+#include "slipway/array_uses.h"
 #include "slipway/device.h"
 #include "slipway/driver_api.h"
 #include "slipway/dtype.h"
@@ -331,6 +332,12 @@ class TypedKernel {
   requires(sizeof...(Args) == sizeof...(Params) && (ArgumentFor<Params, Args> && ...))
       [[gnu::always_inline]] absl::Status
       operator()(const Stream& stream, const LaunchConfig& config, const Args&... args) const {
+    if constexpr ((internal::kOwns<Args> || ...)) {
+      if (internal::UsedElsewhere(stream, args...)) [[unlikely]] {
+        const auto launch = [&](const auto&... views) { return (*this)(stream, config, views...); };
+        return internal::LaunchNotingUses(stream, launch, args...);
+      }
+    }
     return Launch(std::index_sequence_for<Params...>(), stream, config, args...);
   }
 

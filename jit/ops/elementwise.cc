@@ -361,7 +361,7 @@ absl::StatusOr<std::vector<AnyArray>> Elementwise::State::Allocate(const Stream&
   arrays.reserve(typing->outputs.size());
   absl::InlinedVector<Arg, 4> args;
   for (DType dtype : typing->outputs) {
-    SLIPWAY_ASSIGN_OR_RETURN(AnyArray array, AnyArray::Empty(stream.device(), dtype, shape.span()));
+    SLIPWAY_ASSIGN_OR_RETURN(AnyArray array, AnyArray::Empty(stream, dtype, shape.span()));
     arrays.push_back(std::move(array));
   }
   for (const AnyArray& array : arrays) args.push_back(Arg(array));

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "slipway/array_uses.h"
 #include "slipway/submit.h"
 
 namespace slipway::elementwise {
@@ -187,8 +188,13 @@ bool SeemsClear(const Plan& plan, const Arguments& arguments) {
 }
 
 absl::Status LaunchPlanned(const Plan& plan, const Stream& stream, const Arguments& arguments) {
-  if (plan.buffer.size() > kMaxParamBytes) return LaunchLarge(plan, stream, arguments);
-  return FillAndSubmit<kMaxParamBytes>(plan, stream, arguments);
+  const bool large = plan.buffer.size() > kMaxParamBytes;
+  absl::Status status =
+      large ? LaunchLarge(plan, stream, arguments) : FillAndSubmit<kMaxParamBytes>(plan, stream, arguments);
+  for (size_t i = 0; i < CountOf(arguments) && status.ok(); ++i) {
+    status = internal::NoteUses(stream, absl::MakeConstSpan(&ArgAt(arguments, i), 1));
+  }
+  return status;
 }
 
 }  // namespace slipway::elementwise

@@ -65,6 +65,7 @@ SLIPWAY_DRIVER_FUNCTIONS(SLIPWAY_CHECK_DECLARATION)
 static_assert(std::is_same_v<slipway::CUstream, ::CUstream> && std::is_same_v<slipway::CUevent, ::CUevent>);
 static_assert(std::is_same_v<slipway::CUmodule, ::CUmodule> && std::is_same_v<slipway::CUfunction, ::CUfunction>);
 static_assert(std::is_same_v<slipway::CUlinkState, ::CUlinkState>);
+static_assert(std::is_same_v<slipway::CUmemoryPool, ::CUmemoryPool>);
 static_assert(std::is_same_v<slipway::CUcontext, ::CUcontext>);
 static_assert(std::is_same_v<slipway::CUdevice, ::CUdevice> && std::is_same_v<slipway::CUdeviceptr, ::CUdeviceptr>);
 static_assert(std::is_same_v<slipway::CUhostFn, ::CUhostFn>);
@@ -104,6 +105,13 @@ SAME_FIELD(CUDA_KERNEL_NODE_PARAMS, ctx)
 SAME_FIELD(CUgraphExecUpdateResultInfo, result)
 SAME_FIELD(CUgraphExecUpdateResultInfo, errorNode)
 SAME_FIELD(CUgraphExecUpdateResultInfo, errorFromNode)
+SAME_FIELD(CUmemLocation, type)
+SAME_FIELD(CUmemLocation, id)
+SAME_FIELD(CUmemPoolProps, allocType)
+SAME_FIELD(CUmemPoolProps, handleTypes)
+SAME_FIELD(CUmemPoolProps, location)
+SAME_FIELD(CUmemPoolProps, win32SecurityAttributes)
+static_assert(sizeof(slipway::CUmemPoolProps) == sizeof(::CUmemPoolProps));
 #undef SAME_FIELD
 
 // One function an enumeration, with a case for each of our enumerators that compares its number. -Wswitch as an error
@@ -271,6 +279,23 @@ SAME_FIELD(CUgraphExecUpdateResultInfo, errorFromNode)
     SAME(CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL)
   }
 }
+[[maybe_unused]] constexpr void Compare(slipway::CUmemPool_attribute value) {
+  switch (value) {
+    SAME(CU_MEMPOOL_ATTR_RELEASE_THRESHOLD)
+    SAME(CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT)
+    SAME(CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH)
+    SAME(CU_MEMPOOL_ATTR_USED_MEM_CURRENT)
+    SAME(CU_MEMPOOL_ATTR_USED_MEM_HIGH)
+  }
+}
+static_assert(static_cast<int>(slipway::CU_MEM_ALLOCATION_TYPE_PINNED) == ::CU_MEM_ALLOCATION_TYPE_PINNED);
+static_assert(static_cast<int>(slipway::CU_MEM_LOCATION_TYPE_DEVICE) == ::CU_MEM_LOCATION_TYPE_DEVICE);
+static_assert(slipway::CU_MEM_ATTACH_GLOBAL == static_cast<unsigned>(::CU_MEM_ATTACH_GLOBAL));
+static_assert(slipway::kMemHostPortable == CU_MEMHOSTALLOC_PORTABLE &&
+              slipway::kMemHostPortable == CU_MEMHOSTREGISTER_PORTABLE);
+static_assert(slipway::kMemHostDeviceMap == CU_MEMHOSTALLOC_DEVICEMAP &&
+              slipway::kMemHostDeviceMap == CU_MEMHOSTREGISTER_DEVICEMAP);
+static_assert(slipway::kMemHostWriteCombined == CU_MEMHOSTALLOC_WRITECOMBINED);
 [[maybe_unused]] constexpr void Compare(slipway::CUdriverProcAddressQueryResult value) {
   switch (value) {
     SAME(CU_GET_PROC_ADDRESS_SUCCESS)

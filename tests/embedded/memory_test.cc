@@ -324,7 +324,7 @@ void CheckGroups(const Device& device, const Stream& stream) {
   for (int i = 0; i < n; ++i) want[i] = host[i / N * N + N - 1 - i % N];
   auto in = Array<T, 1>::From(device, host).value();
   auto out = Array<T, 1>::Zeros(device, n).value();
-  ASSERT_EQ(kernel(stream, ForSize(n / N), out.contiguous(), in.contiguous()), absl::OkStatus());
+  ASSERT_EQ(kernel(stream, ForSize(n / N), out.AsContiguous().value(), in.AsContiguous().value()), absl::OkStatus());
   ASSERT_EQ(stream.Synchronize(), absl::OkStatus());
   EXPECT_EQ(AnyArray(out).ToVector<T>().value(), want) << N;
   const std::string ptx = kernel.Inspect(device).value().ptx;
