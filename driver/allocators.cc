@@ -180,12 +180,16 @@ MemoryStatistics StatisticsOf(const Device& device) {
   return internal::AllocatorOf(*device.state())->Statistics();
 }
 
-absl::Status TrimMemory(const Device& device, size_t keep) {
+absl::Status internal::TrimOf(const Device& device, Allocator& allocator, size_t keep) {
   const ScopedContext current(*device.state());
   SLIPWAY_RETURN_IF_ERROR(current.status());
-  const internal::RelaxedCapture relaxed(device.api());
-  internal::AllocatorOf(*device.state())->Trim(keep);
+  const RelaxedCapture relaxed(device.api());
+  allocator.Trim(keep);
   return absl::OkStatus();
+}
+
+absl::Status TrimMemory(const Device& device, size_t keep) {
+  return internal::TrimOf(device, *internal::AllocatorOf(*device.state()), keep);
 }
 
 }  // namespace slipway

@@ -19,6 +19,9 @@ std::shared_ptr<Allocator> AllocatorOf(const DeviceState& state);
 // By what is asked for ("", "caching", "off") and what the driver has.
 std::shared_ptr<Allocator> MakeAllocator(const DeviceState& state);
 
+// Allocator::Trim in the device's context.
+absl::Status TrimOf(const Device& device, Allocator& allocator, size_t keep);
+
 // A stream of the device is about to be destroyed. Its context is current.
 void ForgetStream(const DeviceState& state, CUstream stream);
 

@@ -8,6 +8,7 @@
 
 #include "driver/allocators.h"
 #include "slipway/driver_api.h"
+#include "slipway/graph.h"
 
 namespace slipway::internal {
 namespace {
@@ -36,7 +37,15 @@ absl::StatusOr<CUdeviceptr> CachingAllocator::Allocate(CUstream stream, size_t b
   bytes = RoundUp(bytes);
   std::lock_guard<std::mutex> lock(mutex_);
   CUdeviceptr address = 0;
-  const bool reused = TakeOwn(stream, bytes, &address) || TakeOthers(stream, bytes, /*wait=*/false, &address);
+  if (TakeOwn(stream, bytes, &address)) {
+    ++statistics_.reused;
+    Count(address, bytes);
+    return address;
+  }
+  const ScopedContext current(state_);
+  if (!current.ok()) return current.status();
+  const RelaxedCapture relaxed(*state_.api);
+  const bool reused = TakeOthers(stream, bytes, /*wait=*/false, &address);
   if (!reused) {
     CUresult result = TakeNew(bytes, &address);
     if (result == CUDA_ERROR_OUT_OF_MEMORY && !TakeOthers(stream, bytes, /*wait=*/true, &address)) {

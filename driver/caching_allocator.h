@@ -31,6 +31,7 @@ class CachingAllocator : public Allocator {
   void Forget(CUstream stream) override;
   void Trim(size_t keep) override;
   MemoryStatistics Statistics() const override;
+  bool ManagesContext() const override { return true; }  // What is reused on its own stream needs none.
 
   static size_t RoundUp(size_t bytes);
 

@@ -35,15 +35,21 @@ absl::Status PoolFailure(const Device& device, const absl::Status& status, size_
   std::string message = absl::StrCat("cannot allocate ", bytes, " bytes on ", device.Describe());
   if (absl::IsResourceExhausted(status)) {
     size_t free = 0, total = 0;
+    const ScopedContext current(*device.state());
     const MemoryStatistics pool = internal::AllocatorOf(*device.state())->Statistics();
     absl::StrAppend(&message, " (");
-    if (device.api().MemGetInfo(&free, &total) == CUDA_SUCCESS) {
+    if (current.ok() && device.api().MemGetInfo(&free, &total) == CUDA_SUCCESS) {
       absl::StrAppend(&message, free, " of ", total, " bytes are free; ");
     }
     absl::StrAppend(&message, "the pool holds ", pool.held, ", of which ", pool.in_use,
                     " are in use); free arrays, or TrimMemory of what others hold");
   }
   return absl::Status(status.code(), absl::StrCat(message, ": ", status.message()));
+}
+
+bool IsCaptured(const Device& device, CUstream stream) {
+  const ScopedContext current(*device.state());
+  return current.ok() && internal::IsCapturing(device.api(), stream);
 }
 
 absl::Status CheckRange(std::string_view what, size_t count, size_t offset, size_t bytes) {
@@ -78,18 +84,23 @@ absl::StatusOr<DeviceMemory> DeviceMemory::Allocate(const Stream& stream, size_t
   SLIPWAY_RETURN_IF_ERROR(stream.CheckUsable());
   const Device& device = stream.device();
   if (bytes == 0) return DeviceMemory(device, nullptr, 0, 0);
-  const DriverApi& api = device.api();
   internal::Reap();
-  const ScopedContext current(*device.state());
-  SLIPWAY_RETURN_IF_ERROR(current.status());
   const CUstream home = stream.handle() == nullptr ? kStreamLegacy : stream.handle();
-  if (home == kStreamPerThread || internal::IsCapturing(api, home)) return Allocate(device, bytes);
-  const internal::RelaxedCapture relaxed(api);
+  // Of a stream of ours it is known whether it is captured.
+  const bool asks = stream.owner() == nullptr || stream.direct_device() == nullptr;
+  if (home == kStreamPerThread || (asks && IsCaptured(device, home))) return Allocate(device, bytes);
   std::shared_ptr<Allocator> allocator = internal::AllocatorOf(*device.state());
-  absl::StatusOr<CUdeviceptr> address = allocator->Allocate(home, bytes);
+  const auto allocate = [&]() -> absl::StatusOr<CUdeviceptr> {
+    if (allocator->ManagesContext()) return allocator->Allocate(home, bytes);
+    const ScopedContext current(*device.state());
+    SLIPWAY_RETURN_IF_ERROR(current.status());
+    const internal::RelaxedCapture relaxed(device.api());
+    return allocator->Allocate(home, bytes);
+  };
+  absl::StatusOr<CUdeviceptr> address = allocate();
   if (absl::IsResourceExhausted(address.status())) {
-    allocator->Trim(0);
-    address = allocator->Allocate(home, bytes);
+    SLIPWAY_RETURN_IF_ERROR(internal::TrimOf(device, *allocator, 0));
+    address = allocate();
   }
   if (!address.ok()) return PoolFailure(device, address.status(), bytes);
   const auto block = std::make_shared<const internal::StreamBlock>(stream, home, std::move(allocator), *address, bytes);

@@ -17,6 +17,10 @@ StreamBlock::StreamBlock(const Stream& stream, CUstream home, std::shared_ptr<Al
       bytes_(bytes) {}
 
 StreamBlock::~StreamBlock() {
+  if (uses_.empty() && !used_anywhere_ && allocator_->ManagesContext()) {
+    allocator_->Free(home_, address_, bytes_);
+    return;
+  }
   const ScopedContext current(*device_.state());
   if (!current.ok()) return;  // Memory goes with its context.
   const RelaxedCapture relaxed(device_.api());

@@ -33,8 +33,8 @@ struct MemoryStatistics {
   uint64_t reused = 0;       // and those that were served from what was held.
 };
 
-// An application's own pool. Called from any thread, on several at once, with the device's context current. Must not
-// call back into Slipway's allocation.
+// An application's own pool. Called from any thread, on several at once, with the device's context current unless
+// ManagesContext. Must not call back into Slipway's allocation.
 class Allocator {
  public:
   virtual ~Allocator() = default;
@@ -57,6 +57,10 @@ class Allocator {
   virtual void Trim(size_t keep) { static_cast<void>(keep); }
 
   virtual MemoryStatistics Statistics() const { return {}; }
+
+  // Whether Allocate and Free see to it themselves that the context is current, and that calls that a capture forbids
+  // are relaxed (cuThreadExchangeStreamCaptureMode), where they call the driver at all. Asked at every call.
+  virtual bool ManagesContext() const { return false; }
 };
 
 // Allocations on `device` come from `allocator` from now on, until another is set; nullptr stands for Slipway's own

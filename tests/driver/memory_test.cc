@@ -496,13 +496,14 @@ TEST(MemoryFaultsTest, EveryCallMayFail) {
         static_cast<void>(HostMemory::Managed(device, 100));
         failed += fault.fired() ? 1 : 0;
         fault.Disarm();
+        ASSERT_EQ(fault.api().CtxSetCurrent(nullptr), CUDA_SUCCESS);  // Putting it back may have been what failed.
       }
     }
     EXPECT_GT(failed, 5);
     const RecordedObjects after = CountRecordedObjects();
     // What the driver refuses to give back, or to make its context current for, is lost; nothing else may be.
     EXPECT_EQ(after.streams, before.streams) << kind;
-    EXPECT_LE(after.events, before.events + 2) << kind;
+    EXPECT_LE(after.events, before.events + 3) << kind;
   }
   unsetenv("SLIPWAY_POOL");
 }

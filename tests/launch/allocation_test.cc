@@ -6,6 +6,7 @@
 
 #include "slipway/bound_launch.h"
 #include "slipway/dispatch.h"
+#include "slipway/dlpack.h"
 #include "slipway/generic_kernel.h"
 #include "slipway/typed_kernel.h"
 #include "tests/launch/launch_test_util.h"
@@ -148,6 +149,34 @@ TEST_F(WaysAllocationTest, NoneAllocates) {
             0);
   EXPECT_EQ(
       count([&](const LaunchConfig& config, float a) { return kernel_(stream_, ForShape(3, config.size), x_, a); }), 0);
+  EXPECT_TRUE(ok_);
+}
+
+TEST_F(WaysAllocationTest, NorDoesATensorOnItsWayToALaunch) {
+  struct {  // A DLTensor.
+    void* data;
+    struct {
+      int device_type;
+      int32_t device_id;
+    } device = {2, 0};
+    int32_t ndim = 2;
+    struct {
+      uint8_t code = 2, bits = 32;
+      uint16_t lanes = 1;
+    } dtype;
+    const int64_t* shape;
+    const int64_t* strides = nullptr;
+    uint64_t byte_offset = 0;
+  } tensor;
+  const int64_t shape[] = {10, 10};
+  tensor.data = x_.data(), tensor.shape = shape;
+  EXPECT_EQ(AllocationsOf([&](int i) {
+              const absl::StatusOr<AnyArrayView> any = ViewOfDLPack(device_, tensor);
+              const absl::StatusOr<ArrayView<float, 2>> view = any->As<float, 2>();
+              ok_ &= typed_(stream_, ForSize(i), *view, 1.0f * i).ok();
+              ok_ &= kernel_.Launch(stream_, ForSize(i), {*any, 1.0f * i}).ok();
+            }),
+            0);
   EXPECT_TRUE(ok_);
 }
 
