@@ -157,7 +157,7 @@ void AddCache(CLI::App& app, Command* chosen) {
   {
     CLI::App* const command = cache->add_subcommand("prune", "Remove what was not used for longest");
     const auto bytes = std::make_shared<uint64_t>(0);
-    command->add_option("--bytes", *bytes, "How much is to be left; 0 without it");
+    command->add_option("--bytes", *bytes, "How much is to be left; 0 without it")->check(CLI::NonNegativeNumber);
     command->callback([=] { *chosen = [=] { return Prune(*bytes); }; });
   }
 }

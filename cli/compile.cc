@@ -48,7 +48,7 @@ absl::StatusOr<Signature> ParseTypes(const Options& options) {
       return absl::InvalidArgumentError(
           absl::StrCat("--types: '", item,
                        "' is not NAME:DTYPE, which is a number, or NAME:DTYPE[], which is an array; a dtype is "
-                       "bool, i8 to i64, u8 to u64, f16, bf16, f32, f64, or its long name"));
+                       "bool, i8 to i64, u8 to u64, f16, bf16, f32, f64, c64, c128, or its long name"));
     }
     arguments.push_back(std::move(argument));
   }
@@ -88,7 +88,7 @@ using T = const KernelText*;
 using M = const MachineCode*;
 constexpr Emission kEmissions[] = {
     {"text", "the kernel back as a formula, an operation a line", Emission::kText,
-     [](C, T text, M) { return absl::StrCat("// ", text->signature, "\n", text->text); }},
+     [](C, T text, M) { return absl::StrCat("# ", text->signature, "\n", text->text); }},
     {"ir", "kernel IR", Emission::kThere, [](C kernel, T, M) { return kernel.inspection->ir; }},
     {"llvm", "LLVM IR, optimised", Emission::kThere, [](C kernel, T, M) { return kernel.inspection->llvm; }},
     {"ptx", "PTX, as a driver is given it", Emission::kThere, [](C kernel, T, M) { return kernel.inspection->ptx; }},

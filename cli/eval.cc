@@ -11,8 +11,12 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "cli/commands.h"
 #include "slipway/array.h"
 #include "slipway/device.h"
@@ -30,21 +34,46 @@ struct Options {
 
 using Json = nlohmann::json;
 
+// As text, whatever bytes are in its strings.
+std::string Dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace).substr(0, 80); }
+
+// A number as it was written. JSON has neither NaN nor infinities nor complex numbers: they are strings there, "nan",
+// "-inf", "(1, nan)".
+struct Number {
+  Json real;  // A number or a truth value.
+  std::optional<double> imag;
+  std::string text;  // For messages.
+};
+
 // Numbers of a nested list, row-major, and its shape.
 struct Values {
-  std::vector<Json> numbers;
+  std::vector<Number> numbers;
   std::vector<int64_t> shape;
 };
+
+std::optional<Number> NumberOf(const Json& json) {
+  if (json.is_number() || json.is_boolean()) return Number{.real = json, .imag = {}, .text = json.dump()};
+  if (!json.is_string()) return std::nullopt;
+  const std::string& text = json.get_ref<const std::string&>();
+  double real = 0, imag = 0;
+  if (absl::SimpleAtod(text, &real)) return Number{.real = real, .imag = {}, .text = text};
+  absl::string_view parts = text;
+  if (!absl::ConsumePrefix(&parts, "(") || !absl::ConsumeSuffix(&parts, ")")) return std::nullopt;
+  const std::vector<absl::string_view> both = absl::StrSplit(parts, ',');
+  if (both.size() != 2 || !absl::SimpleAtod(both[0], &real) || !absl::SimpleAtod(both[1], &imag)) return std::nullopt;
+  return Number{.real = real, .imag = imag, .text = text};
+}
 
 absl::Status Flatten(const std::string& name, const Json& json, size_t depth, Values* values) {
   if (!json.is_array()) {
     if (depth != values->shape.size()) {
       return absl::InvalidArgumentError(absl::StrCat("input '", name, "': lists of one depth are wanted"));
     }
-    if (!json.is_number() && !json.is_boolean()) {
-      return absl::InvalidArgumentError(absl::StrCat("input '", name, "': ", json.dump(), " is no number"));
+    std::optional<Number> number = NumberOf(json);
+    if (!number.has_value()) {
+      return absl::InvalidArgumentError(absl::StrCat("input '", name, "': ", Dump(json), " is no number"));
     }
-    values->numbers.push_back(json);
+    values->numbers.push_back(*std::move(number));
     return absl::OkStatus();
   }
   if (depth >= kMaxRank) {
@@ -62,13 +91,19 @@ absl::Status Flatten(const std::string& name, const Json& json, size_t depth, Va
   return absl::OkStatus();
 }
 
-// int64 for whole numbers, float64 as soon as one has a point, bool for truth values.
+// bool for truth values, int64 for whole numbers, float64 as soon as one has a point, complex128 as soon as one has two
+// parts.
 DType Infer(const Values& values) {
   DType dtype = values.numbers.empty() ? DType::kFloat64 : DType::kBool;
-  for (const Json& number : values.numbers) {
-    if (number.is_number_float()) return DType::kFloat64;
-    if (!number.is_boolean())
-      dtype = number.is_number_unsigned() && number.get<uint64_t>() > INT64_MAX ? DType::kUInt64 : DType::kInt64;
+  for (const Number& number : values.numbers) {
+    if (number.imag.has_value()) return DType::kComplex128;
+    if (number.real.is_boolean() || dtype == DType::kFloat64) continue;
+    if (number.real.is_number_float()) {
+      dtype = DType::kFloat64;
+    } else if (dtype != DType::kUInt64) {
+      dtype =
+          number.real.is_number_unsigned() && number.real.get<uint64_t>() > INT64_MAX ? DType::kUInt64 : DType::kInt64;
+    }
   }
   return dtype;
 }
@@ -102,39 +137,84 @@ bool Fits(const Json& number) {
 }
 
 // The numbers' bytes as a dtype has them.
-absl::StatusOr<std::string> Pack(const std::string& name, DType dtype, const std::vector<Json>& numbers) {
+absl::StatusOr<std::string> Pack(const std::string& name, DType dtype, const std::vector<Number>& numbers) {
   std::string bytes(std::max<size_t>(1, numbers.size() * SizeOf(dtype)), '\0');
   char* to = bytes.data();
-  for (const Json& number : numbers) {
+  for (const Number& number : numbers) {
+    const Json& json = number.real;
     const bool stored = WithType(dtype, [&]<class T>(T value) {
+      const double real = json.is_boolean() ? (json.get<bool>() ? 1.0 : 0.0) : json.get<double>();
       if constexpr (IsComplex(kDTypeOf<T>)) {
-        return false;
+        using Part = typename T::value_type;
+        value = T(static_cast<Part>(real), static_cast<Part>(number.imag.value_or(0)));
       } else {
+        if (number.imag.has_value()) return false;
         if constexpr (std::is_same_v<T, bool>) {
-          value = number.is_boolean() ? number.get<bool>() : number.get<double>() != 0;
+          value = json.is_boolean() ? json.get<bool>() : real != 0;
         } else if constexpr (std::is_integral_v<T>) {
-          if (!Fits<T>(number)) return false;
-          value = number.is_boolean() ? static_cast<T>(number.get<bool>()) : number.get<T>();
+          if (!Fits<T>(json)) return false;
+          value = json.is_boolean() ? static_cast<T>(json.get<bool>()) : json.get<T>();
+        } else if constexpr (std::is_floating_point_v<T>) {
+          value = static_cast<T>(real);
         } else {
-          const double real = number.is_boolean() ? (number.get<bool>() ? 1.0 : 0.0) : number.get<double>();
-          if constexpr (std::is_floating_point_v<T>) {
-            value = static_cast<T>(real);
-          } else {
-            value = T(static_cast<float>(real));
-          }
+          value = T(static_cast<float>(real));
         }
-        std::memcpy(to, &value, sizeof(T));
-        return true;
       }
+      std::memcpy(to, &value, sizeof(T));
+      return true;
     });
     if (!stored) {
       return absl::InvalidArgumentError(
-          absl::StrCat("input '", name, "': ", number.dump(), " is no ", std::string(Name(dtype)),
-                       IsComplex(dtype) ? "; make one in the text, of two real inputs" : ""));
+          absl::StrCat("input '", name, "': ", number.text, " is no ", std::string(Name(dtype))));
     }
     to += SizeOf(dtype);
   }
   return bytes;
+}
+
+// JSON of what people write: nan, inf and (1, 2) become strings, and 1, 2, 3 a list.
+std::string AsJson(const std::string& text) {
+  std::string out;
+  bool several = false;
+  for (size_t i = 0; i < text.size();) {
+    size_t end = i + 1;
+    const bool word = absl::ascii_isalpha(text[i]) ||
+                      ((text[i] == '-' || text[i] == '+') && end < text.size() && absl::ascii_isalpha(text[end]));
+    if (text[i] == '"') {
+      while (end < text.size() && text[end] != '"') end += text[end] == '\\' ? 2 : 1;
+      end = std::min(end + 1, text.size());
+    } else if (text[i] == '(') {
+      end = std::min(text.find(')', i), text.size() - 1) + 1;
+    } else if (word || absl::ascii_isdigit(text[i])) {
+      // A number is one token, so that its exponent is no word.
+      while (end < text.size() && (absl::ascii_isalnum(text[end]) || text[end] == '.')) ++end;
+    }
+    const std::string token = text.substr(i, end - i);
+    several |= token == ",";
+    const bool quoted = text[i] == '(' || (word && token != "true" && token != "false" && token != "null");
+    absl::StrAppend(&out, quoted ? "\"" : "", token, quoted ? "\"" : "");
+    i = end;
+  }
+  const size_t first = out.find_first_not_of(" \t\r\n");
+  const bool list = several && first != std::string::npos && out[first] != '[' && out[first] != '{';
+  return list ? absl::StrCat("[", out, "]") : out;
+}
+
+// What `slipway eval --json` prints, or one output of it: takes the values out, and the dtype and the shape if they are
+// said.
+absl::Status TakeOutput(const std::string& name, Json& json, DType* dtype, std::optional<Json>* shape) {
+  if (const auto named = json.find(name); named != json.end() && named->is_object()) json = Json(*named);
+  const auto values = json.find("values"), type = json.find("dtype"), extents = json.find("shape");
+  if (values == json.end()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("input '", name, "': the object has neither '", name, "' nor 'values'"));
+  }
+  if (*dtype == DType::kVoid && type != json.end() && type->is_string()) {
+    *dtype = DTypeFromName(type->get_ref<const std::string&>());
+  }
+  if (extents != json.end()) *shape = *extents;
+  json = Json(*values);
+  return absl::OkStatus();
 }
 
 // One input, as a number or as an array that lies on the device.
@@ -146,7 +226,7 @@ struct Input {
   NamedArg Argument() const { return {name, array.has_value() ? Arg(*array) : *number}; }
 };
 
-// "x=3", "x=1,2,3", "x=[[1,2],[3,4]]", "x:f32=[1,2]", "x=@FILE".
+// "x=3", "x=1,2,3", "x=[[1,2],[3,4]]", "x:f32=[1,nan]", "x=(1, 2)", "x=@FILE".
 absl::StatusOr<Input> ReadInput(const Device& device, const std::string& given) {
   const size_t equals = given.find('=');
   std::string name = given.substr(0, equals);
@@ -164,17 +244,25 @@ absl::StatusOr<Input> ReadInput(const Device& device, const std::string& given) 
   }
   absl::StatusOr<std::string> text = TextOrFile(given.substr(equals + 1));
   if (!text.ok()) return std::move(text).status();
-  const size_t first = text->find_first_not_of(" \t\r\n");
-  if (first != std::string::npos && (*text)[first] != '[' && text->find(',') != std::string::npos) {
-    *text = absl::StrCat("[", *text, "]");
-  }
-  const Json json = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
+  Json json = Json::parse(AsJson(*text), nullptr, /*allow_exceptions=*/false);
   if (json.is_discarded()) {
     return absl::InvalidArgumentError(
         absl::StrCat("input '", name, "': neither a number nor a list such as 1,2,3 or [[1,2],[3,4]]"));
   }
+  std::optional<Json> shape;
+  if (json.is_object()) {
+    if (absl::Status status = TakeOutput(name, json, &declared, &shape); !status.ok()) return status;
+  }
   Values values;
   if (absl::Status status = Flatten(name, json, 0, &values); !status.ok()) return status;
+  // Lists say nothing of the dimensions behind one of extent 0.
+  if (values.numbers.empty() && shape.has_value() && shape->is_array() && shape->size() <= kMaxRank) {
+    std::vector<int64_t> extents;
+    for (const Json& extent : *shape) extents.push_back(extent.is_number_unsigned() ? extent.get<int64_t>() : -1);
+    const bool empty = std::count(extents.begin(), extents.end(), 0) != 0;
+    const bool good = std::all_of(extents.begin(), extents.end(), [](int64_t extent) { return extent >= 0; });
+    if (empty && good) values.shape = std::move(extents);
+  }
   const DType dtype = declared == DType::kVoid ? Infer(values) : declared;
   absl::StatusOr<std::string> bytes = Pack(name, dtype, values.numbers);
   if (!bytes.ok()) return std::move(bytes).status();
@@ -289,7 +377,8 @@ void AddEval(CLI::App& app, Command* chosen) {
   command->add_option(
       "inputs", options->inputs,
       "Inputs: NAME=VALUES or NAME:DTYPE=VALUES, where VALUES is a number, 1,2,3, a nested list as JSON has "
-      "it, or @FILE with one. Whole numbers are int64, others float64, unless DTYPE says what they are");
+      "it, or @FILE with one, or with what --json printed. nan, inf, -inf and complex numbers (1, 2) are numbers, too. "
+      "Whole numbers are int64, complex ones complex128, others float64, unless DTYPE says what they are");
   command->add_option("--signature", options->signature, "The formula's own signature, as docs/language.md has it");
   command->add_option("--device", options->device, "auto, cuda, cuda:N or cpu; $SLIPWAY_DEVICE if not given");
   command->add_flag("--json", options->as_json, "Print JSON; NaN, infinities and complex numbers are strings there");
@@ -297,7 +386,9 @@ void AddEval(CLI::App& app, Command* chosen) {
       "\nExamples:\n"
       "  slipway eval 'sqrt(x * x + y * y)' x=3 y=4\n"
       "  slipway eval 'z = a * x + y' a:f32=0.5 x:f32=1,2,3 y:f32=[10,20,30]\n"
-      "  slipway eval 'y = x[i] + 1' x=@data.json i=[2,0] --device cpu\n");
+      "  slipway eval 'y = x[i] + 1' x=@data.json i=[2,0] --device cpu\n"
+      "  slipway eval 'w = abs(z)' 'z=(3, 4)'\n"
+      "  slipway eval 'z = x / y' x=1,0 y=0,0 --json > z.json; slipway eval 'isnan(z)' z=@z.json\n");
   command->callback([options, chosen] { *chosen = [options] { return Run(*options); }; });
 }
 

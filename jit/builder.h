@@ -181,6 +181,9 @@ class Builder {
   // The number of a source file, for locations; the same for the same name.
   uint32_t AddFile(absl::string_view name);
 
+  // How many instructions there are: the id of the next one.
+  ValueId num_instructions() const { return static_cast<ValueId>(kernel_.insts.size()); }
+
   // How many ifs, loops and scopes are open here.
   int depth() const { return static_cast<int>(open_.size()) - 1; }
 

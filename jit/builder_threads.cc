@@ -105,7 +105,7 @@ void Builder::Assert(ValueId condition, const std::string& message) {
     return Fail(absl::InvalidArgumentError("the message of an assertion has a NUL character"));
   }
   kernel_.strings.push_back(message);
-  Emit(Op::kAssert, DType::kVoid, {condition}, kernel_.strings.size() - 1);
+  Emit(Op::kAssert, DType::kVoid, {condition}, kernel_.strings.size() - 1, location_.line);
 }
 
 void Builder::Trap() { Emit(Op::kTrap, DType::kVoid, {}); }

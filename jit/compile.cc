@@ -29,6 +29,19 @@
 namespace slipway {
 namespace {
 
+bool IsHalf(DType dtype) { return dtype == DType::kFloat16 || dtype == DType::kBFloat16; }
+
+// Whether there are groups of 16-bit floats, and operators on such.
+bool PacksHalves(const ir::Kernel& kernel) {
+  bool groups = false, operators = false;
+  for (const ir::Inst& inst : kernel.insts) {
+    const bool group = inst.op == ir::Op::kLoadGroup || inst.op == ir::Op::kStoreGroup;
+    groups |= group && IsHalf(kernel.ArrayOf(static_cast<ir::ArrayId>(inst.imm)).dtype);
+    operators |= ir::IsOperator(inst.op) && IsHalf(inst.type);
+  }
+  return groups && operators;
+}
+
 // Keeps the errors that LLVM reports. Its own handler prints to stderr and ends the process.
 class Diagnostics : public llvm::DiagnosticHandler {
  public:
@@ -127,7 +140,8 @@ absl::StatusOr<CompiledKernel> CompileUnseen(const ir::Kernel& kernel, const Tar
                              .unrolls = lowered.unrolls,
                              .has_calls = !lowered.math_symbols.empty() || !kernel.libraries.empty(),
                              .has_neighbours = lowered.has_neighbours,
-                             .has_vectors = lowered.has_vectors};
+                             .has_vectors = lowered.has_vectors,
+                             .packs_halves = PacksHalves(kernel)};
   Optimize(module, *machine, shape, options);
   stopwatch.Lap("optimize");
   if (options.keep_llvm) {

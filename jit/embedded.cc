@@ -220,13 +220,14 @@ void TraceScope::Capturing(const void* function, size_t bytes) {
 }
 bool TraceScope::ok() const { return state_->builder.status().ok(); }
 std::shared_ptr<const TracedKernel> TraceScope::Finish(bool infer_read_only) {
-  return FinishTrace(*state_, infer_read_only);
+  return FinishTrace(*state_, infer_read_only, /*infer_wide_accesses=*/true);
 }
 
-std::shared_ptr<const TracedKernel> FinishTrace(TraceScope::State& trace, bool infer_read_only) {
+std::shared_ptr<const TracedKernel> FinishTrace(TraceScope::State& trace, bool infer_read_only,
+                                                bool infer_wide_accesses) {
   absl::StatusOr<ir::Kernel> kernel = std::move(trace.builder).Finish();
   if (kernel.ok() && infer_read_only) InferReadOnly(*kernel);
-  if (kernel.ok()) InferWideAccesses(*kernel);
+  if (kernel.ok() && infer_wide_accesses) InferWideAccesses(*kernel);
   const bool grid_stride = trace.strides_grid && !trace.asks_for_place;
   const bool along_x = trace.strides_grid && !trace.asks_beside_x;
   return std::make_shared<Traced>(trace.name, grid_stride, along_x, std::move(kernel));

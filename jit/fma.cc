@@ -42,7 +42,7 @@ llvm::PreservedAnalyses FmaPass::run(llvm::Function& function, llvm::FunctionAna
   for (llvm::Instruction& instruction : llvm::make_early_inc_range(llvm::instructions(function))) {
     if (!contract_) break;
     auto* sum = llvm::dyn_cast<llvm::BinaryOperator>(&instruction);
-    if (sum == nullptr || !(sum->getType()->isFloatTy() || sum->getType()->isDoubleTy())) continue;
+    if (sum == nullptr || (sum->getType()->getScalarType()->isBFloatTy() && !bfloat16_)) continue;
     const bool adds = sum->getOpcode() == llvm::Instruction::FAdd || sum->getOpcode() == llvm::Instruction::FSub;
     if (!adds || !sum->hasAllowContract()) continue;
     llvm::Value* left = sum->getOperand(0);

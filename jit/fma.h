@@ -6,18 +6,19 @@
 
 namespace slipway {
 
-// Turns a * b + c, a * b - c and c - a * b in float32 and float64 into llvm.fma where both operations carry the
-// `contract` flag and the product has no other use; then takes that flag off every instruction of the function.
+// Turns a * b + c, a * b - c and c - a * b into llvm.fma where both operations carry the `contract` flag, the product
+// has no other use, and the target has the instruction for their type; then takes that flag off every instruction of
+// the function.
 //
 // Done here, on the IR that is final but for code generation, and not left to the back end or to ptxas: the PTX then
-// says which operations are fused, and every device that runs it gets the same bits. The 16-bit types are left alone:
-// their operators are defined as rounding once each.
+// says which operations are fused, and every device that runs it gets the same bits.
 struct FmaPass : llvm::PassInfoMixin<FmaPass> {
-  explicit FmaPass(bool contract) : contract_(contract) {}
+  // `contract`: whether anything is fused, or flags are only taken off. `bfloat16`: whether bfloat16 has an fma.
+  FmaPass(bool contract, bool bfloat16) : contract_(contract), bfloat16_(bfloat16) {}
   llvm::PreservedAnalyses run(llvm::Function& function, llvm::FunctionAnalysisManager& analyses);
 
  private:
-  bool contract_;  // Whether anything is fused, or flags are only taken off.
+  bool contract_, bfloat16_;
 };
 
 }  // namespace slipway

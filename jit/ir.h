@@ -138,8 +138,8 @@ absl::Status Verify(const Kernel& kernel);
 
 // A 128-bit hash of everything that shapes the code: name, bounds, parameters and buffers (names included), strings,
 // variables' types, instructions.
-// Locations, files, variables' names and the values of captured numbers do not count. The same in every process and on
-// every machine.
+// Locations (but for the lines that assertions tell), files, variables' names and the values of captured numbers do not
+// count. The same in every process and on every machine.
 using StructuralHash = std::array<uint64_t, 2>;
 StructuralHash Hash(const Kernel& kernel);
 // What is hashed: equal exactly for kernels that shape the same code.

@@ -36,11 +36,23 @@ KernelBuilder::~KernelBuilder() {
 
 // Parameters.
 
-AnyArrayVar KernelBuilder::Array(std::string name, DType dtype, int rank, Layout layout) {
+AnyArrayVar KernelBuilder::Array(std::string name, DType dtype, int rank, Layout layout, Alignment alignment) {
   const Entered entered(*this);
   state_->CheckParamName(name);
-  return AnyArrayVar::FromTrace(state_->Ref(state_->builder.AddArray(
-      {.name = std::move(name), .kind = ParamKind::kArray, .dtype = dtype, .rank = rank, .layout = layout})));
+  if (alignment == Alignment::kVectorRows && layout != Layout::kContiguous) {
+    state_->builder.Fail(absl::InvalidArgumentError(
+        absl::StrCat("array '", name,
+                     "' is strided, and only contiguous ones have rows of whole vectors; declare it "
+                     "contiguous, or with Alignment::kVector")));
+  }
+  return AnyArrayVar::FromTrace(
+      state_->Ref(state_->builder.AddArray({.name = std::move(name),
+                                            .kind = ParamKind::kArray,
+                                            .dtype = dtype,
+                                            .rank = rank,
+                                            .layout = layout,
+                                            .vector = alignment != Alignment::kElement,
+                                            .vector_rows = alignment == Alignment::kVectorRows})));
 }
 AnyExpr KernelBuilder::Scalar(std::string name, DType dtype) {
   const Entered entered(*this);
@@ -218,8 +230,9 @@ void KernelBuilder::Printf(const std::string& format, absl::Span<const AnyExpr> 
   for (const AnyExpr& operand : operands) list.push_back(operand.Get());
   internal::PrintfOf(format, list);
 }
-void KernelBuilder::Assert(const AnyExpr& condition, const std::string& message) {
+void KernelBuilder::Assert(const AnyExpr& condition, const std::string& message, const std::source_location& where) {
   const Entered entered(*this);
+  internal::LocateAt(where);
   internal::AssertThat(condition.Get(), message);
 }
 void KernelBuilder::Bounds(const LaunchBounds& bounds) { state_->builder.SetBounds(bounds); }
@@ -233,7 +246,7 @@ absl::Status KernelBuilder::status() const {
 const internal::TracedKernel& KernelBuilder::Finish() {
   if (finished_ == nullptr) {
     for (; grid_strides_ > 0 && state_->builder.depth() == grid_strides_; --grid_strides_) state_->builder.EndFor();
-    finished_ = internal::FinishTrace(*state_, /*infer_read_only=*/true);
+    finished_ = internal::FinishTrace(*state_, /*infer_read_only=*/true, /*infer_wide_accesses=*/false);
     state_->Fail("something is added to it after it was built; make another KernelBuilder");
   }
   return *finished_;

@@ -312,7 +312,7 @@ void ThreadLowering::Assert(const Inst& inst) {
   b_.SetInsertPoint(fail);
   llvm::FunctionCallee assertfail = module_.getOrInsertFunction(
       "__assertfail", b_.getVoidTy(), b_.getPtrTy(), b_.getPtrTy(), b_.getInt32Ty(), b_.getPtrTy(), b_.getInt64Ty());
-  b_.CreateCall(assertfail, {Text(kernel_.strings[inst.imm]), Text(kernel_.name), b_.getInt32(inst.location.line),
+  b_.CreateCall(assertfail, {Text(kernel_.strings[inst.imm]), Text(kernel_.name), b_.getInt32(inst.imm2),
                              Text(kernel_.name), b_.getInt64(1)});
   b_.CreateBr(end);
   b_.SetInsertPoint(end);

@@ -102,7 +102,8 @@ namespace slipway::ir {
 //                function that has a result it has an operand, the result
 // Messages
 //   kPrintf      prints by format Kernel::strings[imm] and the operands
-//   kAssert      where operand 0 (a bool) is false, says Kernel::strings[imm] and ends the launch with an error
+//   kAssert      where operand 0 (a bool) is false, says Kernel::strings[imm] and the line imm2 of its source, and ends
+//                the launch with an error
 //   kTrap        ends the launch with an error
 // Functions of libraries
 //   kAddress     the address (uint64, generic) of the element of array imm at the operands; imm2 is 1 if whoever is given

@@ -33,6 +33,7 @@
 #include "llvm/Transforms/Scalar/SimplifyCFG.h"
 #include "llvm/Transforms/Scalar/StraightLineStrengthReduce.h"
 #include "llvm/Transforms/Vectorize/LoadStoreVectorizer.h"
+#include "llvm/Transforms/Vectorize/SLPVectorizer.h"
 
 namespace slipway {
 namespace {
@@ -128,7 +129,8 @@ struct ReduceCountingLoops : llvm::PassInfoMixin<ReduceCountingLoops> {
   }
 };
 
-llvm::FunctionPassManager FunctionPasses(const KernelShape& shape, const CompileOptions& options) {
+llvm::FunctionPassManager FunctionPasses(const KernelShape& shape, const CompileOptions& options,
+                                         bool has_bfloat16_fma) {
   const int level = options.opt_level;
   llvm::FunctionPassManager passes;
   if (level >= 1) {
@@ -170,8 +172,12 @@ llvm::FunctionPassManager FunctionPasses(const KernelShape& shape, const Compile
     passes.addPass(llvm::InferAlignmentPass());
     passes.addPass(llvm::LoadStoreVectorizerPass());
   }
+  if (level >= 3 && shape.packs_halves) {  // Two of them in one instruction: add.f16x2.
+    passes.addPass(llvm::SLPVectorizerPass());
+    passes.addPass(llvm::InstCombinePass());
+  }
   if (level >= 2) passes.addPass(PeepholePass());
-  passes.addPass(FmaPass(options.contract));
+  passes.addPass(FmaPass(options.contract, has_bfloat16_fma));
   return passes;
 }
 
@@ -191,10 +197,14 @@ void Optimize(llvm::Module& module, llvm::TargetMachine& machine, const KernelSh
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, call_graph, modules);
 
+  int sm = 0;  // fma.bf16 came with sm_80 (PTX ISA, "fma").
+  llvm::StringRef cpu = machine.getTargetCPU();
+  if (!cpu.consume_front("sm_") || cpu.consumeInteger(10, sm)) sm = 0;
+
   llvm::ModulePassManager passes;
   if (shape.has_calls) passes.addPass(llvm::AlwaysInlinerPass(/*InsertLifetimeIntrinsics=*/false));
   if (shape.has_calls) passes.addPass(llvm::GlobalDCEPass());
-  passes.addPass(llvm::createModuleToFunctionPassAdaptor(FunctionPasses(shape, options)));
+  passes.addPass(llvm::createModuleToFunctionPassAdaptor(FunctionPasses(shape, options, sm >= 80)));
   passes.run(module, modules);
 }
 

@@ -18,6 +18,7 @@ struct KernelShape {
   bool has_calls = false;       // Of math library functions, to be inlined.
   bool has_neighbours = false;  // An array is accessed at several places, whose addresses may have much in common.
   bool has_vectors = false;     // One is aligned for wide accesses, and nothing says which are wide.
+  bool packs_halves = false;    // It computes with 16-bit floats that come or go several at once.
 };
 
 // Optimises `module` in place as far as options.opt_level says, and contracts to FMA at every level (jit/fma.h).

@@ -26,6 +26,7 @@ constexpr auto kPart = ResultRule::kPart;
 constexpr Lowering kNo = {};
 
 constexpr Lowering Binary(const char* name) { return {LowerBy::kBinary, name}; }
+constexpr Lowering FloatBinary(const char* name) { return {LowerBy::kBinary, name, /*in_halves=*/true}; }
 constexpr Lowering Division(const char* name) { return {LowerBy::kDivision, name}; }
 constexpr Lowering Shift(const char* name) { return {LowerBy::kShift, name}; }
 constexpr Lowering Compare(const char* name) { return {LowerBy::kCompare, name}; }
@@ -96,9 +97,9 @@ constexpr const char* kBitNotHint = "use ! on a bool, and cast a float to an int
 // clang-format off
 constexpr std::array<Semantics, kNumOperators> kTable = {{
   // op, arity, operands, result, accepts, fold, signed, unsigned, floating, boolean, hint
-  Complex({Op::kAdd, 2, kPromote, kSame, kNumbers, FoldAdd, Binary("add"), Binary("add"), Binary("fadd"), kNo, nullptr}),
-  Complex({Op::kSub, 2, kPromote, kSame, kNumbers, FoldSub, Binary("sub"), Binary("sub"), Binary("fsub"), kNo, nullptr}),
-  Complex({Op::kMul, 2, kPromote, kSame, kNumbers, FoldMul, Binary("mul"), Binary("mul"), Binary("fmul"), kNo, nullptr}),
+  Complex({Op::kAdd, 2, kPromote, kSame, kNumbers, FoldAdd, Binary("add"), Binary("add"), FloatBinary("fadd"), kNo, nullptr}),
+  Complex({Op::kSub, 2, kPromote, kSame, kNumbers, FoldSub, Binary("sub"), Binary("sub"), FloatBinary("fsub"), kNo, nullptr}),
+  Complex({Op::kMul, 2, kPromote, kSame, kNumbers, FoldMul, Binary("mul"), Binary("mul"), FloatBinary("fmul"), kNo, nullptr}),
   Complex({Op::kDiv, 2, kPromote, kSame, kNumbers, FoldDiv, Division("sdiv"), Division("udiv"), Binary("fdiv"), kNo, nullptr}),
   {Op::kRem, 2, kPromote, kSame, kIntegerTypes, FoldRem, Division("srem"), Division("urem"), kNo, kNo, kRemHint},
   Complex(Expanded(Op::kTrueDiv, 2, kFloat, kFloatTypes)),

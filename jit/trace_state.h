@@ -77,8 +77,10 @@ TraceScope::State* ExchangeCurrentTrace(TraceScope::State* trace);
 void RegisterOpenTrace(TraceScope::State* trace);
 void ForgetOpenTrace(TraceScope::State* trace);
 
-// The kernel that a trace has become; the trace is spent. `infer_read_only` as of TraceScope::Finish.
-std::shared_ptr<const TracedKernel> FinishTrace(TraceScope::State& trace, bool infer_read_only);
+// The kernel that a trace has become; the trace is spent. `infer_read_only` as of TraceScope::Finish;
+// `infer_wide_accesses`: what is known of the alignment of arrays was not stated, but seen at a launch.
+std::shared_ptr<const TracedKernel> FinishTrace(TraceScope::State& trace, bool infer_read_only,
+                                                bool infer_wide_accesses);
 
 // The values of operands, and of indices.
 std::vector<ir::ValueId> Resolved(TraceScope::State* trace, Operands operands);

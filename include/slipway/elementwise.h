@@ -63,7 +63,8 @@ struct ElementwiseVariant {
   std::shared_ptr<const Inspection> inspection;  // IR, LLVM IR, PTX, times by stage.
 };
 
-// A text that says what a kernel does; parsed with the signature it gives the same kernel IR.
+// A text that says what a kernel does; parsed with the signature, and with the functions of libraries that the first
+// one was parsed with, it takes the same arguments and computes the same.
 struct KernelText {
   std::string text;
   std::string signature;
@@ -81,6 +82,10 @@ struct KernelText {
 // is launched.
 class Elementwise {
  public:
+  // Moving copies: no Elementwise is empty.
+  Elementwise(const Elementwise&) = default;
+  Elementwise& operator=(const Elementwise&) = default;
+
   // Parses `text`, at most 1 MiB of UTF-8. `name` becomes the kernels' name, as profilers show it: letters, digits and
   // underscores. INVALID_ARGUMENT with line, caret and what was expected for every mistake that needs no dtypes.
   static absl::StatusOr<Elementwise> Parse(std::string_view text, std::string_view signature = {},
@@ -140,8 +145,8 @@ class Elementwise {
   // lacks, and for whatever a call with such arguments would be refused for.
   absl::StatusOr<CompiledKernel> CompileFor(const Target& target, const Signature& arguments) const;
   // The same kernel back as a text of the language, one statement an operation, types inferred and functions put where
-  // they are called: what a call with arguments that are not aligned computes. Errors as CompileFor's, and
-  // UNIMPLEMENTED, naming the operation and its place, for what a text cannot say (functions that return early).
+  // they are called, but for those that return early: what a call with arguments that are not aligned computes. Errors
+  // as CompileFor's.
   absl::StatusOr<KernelText> TextFor(const Signature& arguments) const;
   // Compiles and loads what calls with such arguments will need, each as CompileFor says and for arrays that are not
   // aligned, too, on as many threads as there are cores. Calls then find the code, as long as this formula or a copy

@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <source_location>
 #include <string>
 #include <utility>
 #include <vector>
@@ -40,6 +41,15 @@
 
 namespace slipway {
 
+// What a kernel believes of where an array lies, and its launches check; see LoadVector in embedded/memory.h for
+// accesses that want it. Neighbouring elements that a thread reads or writes one by one become wide accesses by it,
+// too.
+enum class Alignment : uint8_t {
+  kElement,     // Its first element as its type wants it.
+  kVector,      // Its first element at a multiple of 16 bytes,
+  kVectorRows,  // and its last extent is a multiple of 16 bytes, so that each row begins at one. Contiguous arrays.
+};
+
 class KernelBuilder {
  public:
   // `name` is an identifier of at most 200 characters: the kernel's name in PTX and in profilers.
@@ -50,7 +60,8 @@ class KernelBuilder {
 
   // Parameters, in the order of a launch's arguments. Names are all different; they are for messages. Arrays that the
   // kernel does not write are only read, and take views of const elements.
-  AnyArrayVar Array(std::string name, DType dtype, int rank, Layout layout = Layout::kStrided);
+  AnyArrayVar Array(std::string name, DType dtype, int rank, Layout layout = Layout::kStrided,
+                    Alignment alignment = Alignment::kElement);
   AnyExpr Scalar(std::string name, DType dtype);
   // A struct by value, of that size and alignment in bytes (sizeof, alignof): the number for Field.
   uint32_t Struct(std::string name, uint32_t size, uint32_t align);
@@ -173,7 +184,8 @@ class KernelBuilder {
   void Printf(const std::string& format, std::initializer_list<AnyExpr> operands) {
     Printf(format, absl::MakeConstSpan(operands.begin(), operands.size()));
   }
-  void Assert(const AnyExpr& condition, const std::string& message);
+  void Assert(const AnyExpr& condition, const std::string& message,
+              const std::source_location& where = std::source_location::current());
   void Bounds(const LaunchBounds& bounds);
 
   // The first mistake, if any.

@@ -160,7 +160,8 @@ struct Elementwise::State {
   absl::StatusOr<Kernel> CompileFor(const Device& device, const text::Typing& typing,
                                     const Specialization& specialization);
   // The kernel of a call with arguments like these; see Elementwise::CompileFor.
-  absl::StatusOr<ir::Kernel> KernelLike(const Signature& arguments, bool wide);
+  absl::StatusOr<ir::Kernel> KernelLike(const Signature& arguments, bool wide,
+                                        elementwise::KernelOrigin* origin = nullptr);
 };
 
 absl::StatusOr<const text::Typing*> Elementwise::State::TypingOf(const Arguments& arguments) {
@@ -515,12 +516,14 @@ absl::StatusOr<CompiledKernel> Elementwise::CompileFor(const Target& target, con
 }
 
 absl::StatusOr<KernelText> Elementwise::TextFor(const Signature& arguments) const {
-  SLIPWAY_ASSIGN_OR_RETURN(const ir::Kernel kernel, state_->KernelLike(arguments, /*wide=*/false));
-  SLIPWAY_ASSIGN_OR_RETURN(elementwise::PrintedText printed, elementwise::PrintText(kernel));
+  elementwise::KernelOrigin origin;
+  SLIPWAY_ASSIGN_OR_RETURN(const ir::Kernel kernel, state_->KernelLike(arguments, /*wide=*/false, &origin));
+  SLIPWAY_ASSIGN_OR_RETURN(elementwise::PrintedText printed, elementwise::PrintText(kernel, origin));
   return KernelText{std::move(printed.text), std::move(printed.signature)};
 }
 
-absl::StatusOr<ir::Kernel> Elementwise::State::KernelLike(const Signature& arguments, bool wide) {
+absl::StatusOr<ir::Kernel> Elementwise::State::KernelLike(const Signature& arguments, bool wide,
+                                                          elementwise::KernelOrigin* origin) {
   SLIPWAY_ASSIGN_OR_RETURN(const Device device, Device::Open(NullDriver()));
   const auto find = [](const std::vector<text::Parameter>& parameters, const std::string& name) {
     return std::find_if(parameters.begin(), parameters.end(), [&](const auto& each) { return each.name == name; });
@@ -569,19 +572,19 @@ absl::StatusOr<ir::Kernel> Elementwise::State::KernelLike(const Signature& argum
     const text::Parameter& output = program.outputs[i];
     // As a call would allocate it, or strided as what goes over the same loop is. Of one that is written by index
     // typing wants to be told.
-    Layout layout = Layout::kContiguous;
+    ParamSpec like = {.layout = Layout::kContiguous, .index = IndexWidth::kIndex32};
     for (const ParamSpec& argument : arguments) {
-      if (argument.kind == ParamKind::kArray && given[i] == nullptr) layout = argument.layout;
+      if (argument.kind == ParamKind::kArray) like = argument;
     }
-    if (given[i] != nullptr) layout = given[i]->layout;
+    if (given[i] != nullptr) like = *given[i];
     const bool by_index = output.shape == ShapeRule::kGathered;
-    SLIPWAY_ASSIGN_OR_RETURN(AnyArrayView view, ArrayLike(device, typing.outputs[i], layout,
-                                                          by_index ? ShapeLike(*given[i], output.rank) : shapes.loop,
-                                                          wide, /*read_only=*/false));
+    SLIPWAY_ASSIGN_OR_RETURN(AnyArrayView view, ArrayLike(device, typing.outputs[i], like.layout,
+                                                          by_index ? ShapeLike(like, output.rank) : shapes.loop, wide,
+                                                          /*read_only=*/false));
     bound.outputs.push_back(&outputs.emplace_back(views.emplace_back(view)));
   }
   SLIPWAY_ASSIGN_OR_RETURN(const State::Specialized specialized, Specialize(device, bound, shapes));
-  return elementwise::BuildKernel(program, typing, specialized.form, name);
+  return elementwise::BuildKernel(program, typing, specialized.form, name, origin);
 }
 
 absl::Status Elementwise::Precompile(const Device& device, absl::Span<const Signature> arguments) const {

@@ -22,8 +22,9 @@ using ir::ValueId;
 
 class KernelWriter {
  public:
-  KernelWriter(const text::Program& program, const Specialization& specialization, const std::string& name)
-      : program_(program), spec_(specialization), builder_(name) {}
+  KernelWriter(const text::Program& program, const Specialization& specialization, const std::string& name,
+               KernelOrigin* origin)
+      : program_(program), spec_(specialization), builder_(name), origin_(origin) {}
 
   absl::StatusOr<ir::Kernel> Write(const text::Typing& typing) && {
     builder_.AddFile("expression");
@@ -68,7 +69,14 @@ class KernelWriter {
         site.inputs[i].value = builder_.Load(inputs_[i], {index});
       }
     }
-    SLIPWAY_ASSIGN_OR_RETURN(const std::vector<ValueId> outputs, text::Emit(program_, typing, site, builder_));
+    std::vector<text::EmittedReduction> reductions;
+    const ValueId begin = builder_.num_instructions();
+    SLIPWAY_ASSIGN_OR_RETURN(const std::vector<ValueId> outputs,
+                             text::Emit(program_, typing, site, builder_, &reductions));
+    if (origin_ != nullptr) {
+      *origin_ = {&program_, std::move(site), begin, builder_.num_instructions(), std::move(reductions), {}};
+      for (ValueId output : outputs) origin_->outputs.push_back(text::NoteValue(builder_, output));
+    }
     for (size_t i = 0; i < outputs.size(); ++i) {
       if (spec_.outputs[i].access == Access::kGathered) continue;  // Its elements were written by the program.
       LocateAt(program_.outputs[i]);
@@ -261,6 +269,7 @@ class KernelWriter {
   const text::Program& program_;
   const Specialization& spec_;
   Builder builder_;
+  KernelOrigin* const origin_;
   std::vector<ParamId> outputs_;
   std::vector<ParamId> inputs_;
   std::vector<ParamId> views_;
@@ -348,8 +357,9 @@ bool TakesExtents(const Specialization& specialization) {
 }
 
 absl::StatusOr<ir::Kernel> BuildKernel(const text::Program& program, const text::Typing& typing,
-                                       const Specialization& specialization, const std::string& name) {
-  return KernelWriter(program, specialization, name).Write(typing);
+                                       const Specialization& specialization, const std::string& name,
+                                       KernelOrigin* origin) {
+  return KernelWriter(program, specialization, name, origin).Write(typing);
 }
 
 }  // namespace slipway::elementwise

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/container/inlined_vector.h"
 #include "absl/status/statusor.h"
@@ -80,11 +81,21 @@ inline std::atomic<bool> wide_accesses_everywhere = false;
 // long formulas, of which there would be as many copies, and 1 where that gains nothing.
 int LanesFor(const text::Program& program, const Specialization& specialization);
 
+// How a kernel came from its text, which the IR does not say: for printing it back.
+struct KernelOrigin {
+  const text::Program* program = nullptr;
+  text::Site site;                 // What stands for the loop's numbers, for inputs and for views.
+  ir::ValueId begin = 0, end = 0;  // The ids of the program's own instructions.
+  std::vector<text::EmittedReduction> reductions;
+  std::vector<text::EmittedValue> outputs;  // As Emit returns them.
+};
+
 // Parameters: outputs, inputs, views, extents; none for kNone, nor for views that are kScalar. One thread for `lanes`
 // elements; the last ones, where there are fewer, take a loop over single elements. `typing` belongs to the dtypes of
-// the specialisation.
+// the specialisation. `origin`, where it is not null, is for kernels of one lane.
 absl::StatusOr<ir::Kernel> BuildKernel(const text::Program& program, const text::Typing& typing,
-                                       const Specialization& specialization, const std::string& name);
+                                       const Specialization& specialization, const std::string& name,
+                                       KernelOrigin* origin = nullptr);
 
 }  // namespace slipway::elementwise
 

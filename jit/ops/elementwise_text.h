@@ -10,19 +10,19 @@
 
 namespace slipway::elementwise {
 
-// A text whose kernel is the one that was printed: parsed with the signature, and built for the specialisation, it
-// gives the same IR (ir::Hash), but for while loops whose condition is no single expression, which become `while true`
-// with a break.
+// A text that computes what a kernel computes, of the same inputs and outputs, in the same order. Built for the
+// specialisation of the kernel that was printed it gives the same IR (ir::Hash), but where what one expression has to
+// be in the language was none: conditions of while loops (which become `while true` with a break) and operands of
+// reductions over axes (which become functions) with steps of control in them, results of which some are converted
+// where they are returned.
 struct PrintedText {
   std::string text;       // One statement an instruction.
-  std::string signature;  // Every parameter with its dtype.
-  Specialization specialization;
+  std::string signature;  // Every input and output, with its dtype where the kernel reads it.
 };
 
-// Prints a kernel that runs once for each element of a loop, as BuildKernel writes it: a view that such a kernel is
-// given of an array is an input of its own here. UNIMPLEMENTED, naming the instruction and its place, for what the
-// language cannot say: kernels of another make, shared memory, barriers, functions that return early, ...
-absl::StatusOr<PrintedText> PrintText(const ir::Kernel& kernel);
+// Prints a kernel that BuildKernel wrote. UNIMPLEMENTED, naming the instruction and its place, for what the language
+// cannot say; nothing that it can say is among that.
+absl::StatusOr<PrintedText> PrintText(const ir::Kernel& kernel, const KernelOrigin& origin);
 
 }  // namespace slipway::elementwise
 

@@ -55,7 +55,7 @@ absl::Status StatementParser::For() {
     Emit(NodeKind::kInteger, span).bits = 1;
   }
   if (Peek() != TokenKind::kLeftBrace && !EndsStatement()) {
-    return ExpressionParser(program_, symbols_, cursor_, cost(), nesting_).UnexpectedAfterOperand();
+    return NewExpression().UnexpectedAfterOperand();
   }
   SLIPWAY_RETURN_IF_ERROR(OpenBlock(BlockKind::kFor, span));
   symbols_.BeginScope();
@@ -224,7 +224,7 @@ absl::Status StatementParser::Return() {
     ++count;
   } while (Peek() == TokenKind::kComma);
   if (!EndsStatement()) {
-    return ExpressionParser(program_, symbols_, cursor_, cost(), nesting_).UnexpectedAfterOperand();
+    return NewExpression().UnexpectedAfterOperand();
   }
   if (count > kMaxFunctionParameters) {
     return source_.ErrorAt(word, Cat("'", function_->name, "' returns ", count, " results"),

@@ -10,6 +10,11 @@
 #include "jit/text/words.h"
 
 namespace slipway::text {
+namespace {
+
+constexpr uint32_t kNoSymbol = ~uint32_t{0};  // Of an array that is a mistake.
+
+}  // namespace
 
 // A name: a constant, a call, an element, or a value. `whole` unless it opened a bracket.
 absl::Status ExpressionParser::Name(bool& whole) {
@@ -42,8 +47,10 @@ absl::Status ExpressionParser::ValueOf(Span span) {
     return absl::OkStatus();
   }
   // Inside of a reduction over axes an array's elements are others than outside.
-  SLIPWAY_ASSIGN_OR_RETURN(const uint32_t id,
-                           symbols_.Resolve(span, axis_reductions_.empty() ? Use::kValue : Use::kReduced));
+  const absl::StatusOr<uint32_t> resolved =
+      symbols_.Resolve(span, axis_reductions_.empty() ? Use::kValue : Use::kReduced);
+  if (!resolved.ok()) return Instead(resolved.status(), span);
+  const uint32_t id = *resolved;
   const Symbol& symbol = program_.symbols[id];
   constant_ &= symbol.constant;
   if (axis_reductions_.empty() || symbol.constant) {
@@ -51,9 +58,10 @@ absl::Status ExpressionParser::ValueOf(Span span) {
     return absl::OkStatus();
   }
   if (symbol.kind != SymbolKind::kInput) {
-    return source_.ErrorAt(span,
-                           Cat("'", symbol.name, "' has one value an element, and this reduction goes over arrays"),
-                           "write what it stands for, or reduce over a range: sum(k in 0..n: ...)");
+    return Instead(
+        source_.ErrorAt(span, Cat("'", symbol.name, "' has one value an element, and this reduction goes over arrays"),
+                        "write what it stands for, or reduce over a range: sum(k in 0..n: ...)"),
+        span);
   }
   if (program_.inputs[symbol.index].shape == ShapeRule::kScalar) {
     Emit(NodeKind::kName, span).symbol = id;
@@ -101,7 +109,12 @@ absl::Status ExpressionParser::BeginIndex() {
   if (index.element) {
     SLIPWAY_ASSIGN_OR_RETURN(index.symbol, symbols_.ResolveStored(token.span));
   } else {
-    SLIPWAY_ASSIGN_OR_RETURN(index.symbol, symbols_.Resolve(token.span, Use::kIndexed));
+    const absl::StatusOr<uint32_t> array = symbols_.Resolve(token.span, Use::kIndexed);
+    if (!array.ok()) {
+      SLIPWAY_RETURN_IF_ERROR(Instead(array.status(), token.span));
+      program_.nodes.pop_back();  // The value comes behind the indices.
+    }
+    index.symbol = array.ok() ? *array : kNoSymbol;
   }
   pending_.push_back(index);
   cursor_.at += 2;
@@ -116,16 +129,23 @@ absl::Status ExpressionParser::CloseIndex() {
   if (pending_.empty()) return source_.ErrorAt(Now().span, "']' without a '[' before it");
   const Pending top = pending_.back();
   if (top.kind != PendingKind::kIndex && top.kind != PendingKind::kFill) return Unclosed();
-  SLIPWAY_RETURN_IF_ERROR(symbols_.SetRank(top.symbol, top.count + 1, top.span));
   pending_.pop_back();
   ++cursor_.at;
   if (top.element) {
+    SLIPWAY_RETURN_IF_ERROR(symbols_.SetRank(top.symbol, top.count + 1, top.span));
     Pending& atomic = pending_.back();
     atomic.symbol = top.symbol;
     atomic.indices = static_cast<uint8_t>(top.count + 1);
     return absl::OkStatus();
   }
-  EmitGather(top, top.kind == PendingKind::kFill ? Border::kConstant : Border::kNone);
+  return EndIndex(top, top.kind == PendingKind::kFill ? Border::kConstant : Border::kNone);
+}
+
+absl::Status ExpressionParser::EndIndex(const Pending& index, Border border) {
+  if (index.symbol == kNoSymbol) return Instead(KnownMistake(), index.span);
+  const absl::Status rank = symbols_.SetRank(index.symbol, index.count + 1, index.span);
+  if (!rank.ok()) return Instead(rank, index.span);
+  EmitGather(index, border);
   return absl::OkStatus();
 }
 
@@ -147,12 +167,10 @@ absl::Status ExpressionParser::BorderOfIndex(bool& whole) {
     top.kind = PendingKind::kFill;
     return absl::OkStatus();
   }
-  SLIPWAY_RETURN_IF_ERROR(symbols_.SetRank(top.symbol, top.count + 1, top.span));
   const Pending index = top;
   pending_.pop_back();
   cursor_.at += 2;
-  EmitGather(index, *border);
-  return absl::OkStatus();
+  return EndIndex(index, *border);
 }
 
 void ExpressionParser::EmitGather(const Pending& index, Border border) {
@@ -192,13 +210,30 @@ absl::Status ExpressionParser::BeginCall(bool& whole) {
   }
   if (call.builtin == nullptr) {
     call.kind = PendingKind::kCast;
-    if (!FindCast(name, &call.cast, &call.cast_kind)) return UnknownFunction(token.span);
+    if (!FindCast(name, &call.cast, &call.cast_kind)) {
+      return BeginUnknown(symbols_.BreakFunction(name) ? UnknownFunction(token.span) : KnownMistake(), whole);
+    }
   }
   cursor_.at += 2;
   if (Peek() == TokenKind::kRightParen) {
     return WrongArity(call.span, call.builtin != nullptr ? call.builtin->arity : 1, 0);
   }
   pending_.push_back(call);
+  return absl::OkStatus();
+}
+
+// Its arguments are read like any others.
+absl::Status ExpressionParser::BeginUnknown(const absl::Status& mistake, bool& whole) {
+  const Span span = Now().span;
+  SLIPWAY_RETURN_IF_ERROR(Instead(mistake, span));
+  cursor_.at += 2;
+  whole = Peek() == TokenKind::kRightParen;
+  if (whole) {
+    ++cursor_.at;
+    return absl::OkStatus();
+  }
+  program_.nodes.pop_back();  // The value comes behind the arguments.
+  pending_.push_back({.kind = PendingKind::kUnknown, .span = span});
   return absl::OkStatus();
 }
 
@@ -235,7 +270,7 @@ absl::Status ExpressionParser::WrongArity(Span call, int wanted, int given) cons
 absl::Status ExpressionParser::CloseCall(const Pending& call) {
   const int given = call.count + 1;
   const int wanted = call.builtin != nullptr ? call.builtin->arity : 1;
-  if (given != wanted) return WrongArity(call.span, wanted, given);
+  if (given != wanted) return Instead(WrongArity(call.span, wanted, given), call.span);
   if (call.builtin == nullptr) {
     Node& cast = Emit(NodeKind::kCast, call.span);
     cast.dtype = call.cast;
@@ -255,7 +290,7 @@ absl::Status ExpressionParser::CloseCall(const Pending& call) {
 absl::Status ExpressionParser::BeginFunction(uint32_t function, bool& whole) {
   const Span span = Now().span;
   const Function& callee = program_.functions[function];
-  if (callee.broken) return KnownMistake();
+  if (callee.broken) return BeginUnknown(KnownMistake(), whole);
   pending_.push_back({.kind = PendingKind::kFunction, .symbol = function, .span = span});
   cursor_.at += 2;
   if (Peek() != TokenKind::kRightParen) return absl::OkStatus();
@@ -565,7 +600,7 @@ absl::Status ExpressionParser::CloseAxes(Pending call) {
   ++cursor_.at;
   bool any_array = false;
   for (const ReducedArray& reduced : program_.reduced) any_array |= reduced.reduction == call.symbol;
-  if (!any_array) {
+  if (!any_array && !broken_) {
     return source_.ErrorAt(call.span, Cat(source_.TextOf(call.span), " over axes wants an array in what it reduces"),
                            "of what is read by index reduce over a range: sum(k in 0..n: t[k])");
   }

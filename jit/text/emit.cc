@@ -75,7 +75,7 @@ void Emitter::FindType(size_t slot, DType dtype) {
 }
 
 ir::VarId Emitter::NewVariable(const char* name, DType dtype) {
-  return builder_.NewVar(name, dtype, builder_.Constant(dtype, 0));
+  return builder_.NewVar(name, dtype, IsComplex(dtype) ? builder_.Cast(dtype, Int(0)) : builder_.Constant(dtype, 0));
 }
 
 ValueId Emitter::Pop() {
@@ -473,10 +473,22 @@ absl::StatusOr<Typing> InferTypes(const Program& program, absl::Span<const DType
   return typing;
 }
 
+EmittedValue NoteValue(Builder& builder, ValueId value) {
+  EmittedValue noted{.id = value};
+  if (value == kNone || !builder.IsConstant(value)) return noted;
+  noted.constant_type = builder.TypeOf(value);
+  const bool complex = IsComplex(noted.constant_type);
+  for (int part = 0; part < (complex ? 2 : 1); ++part) {
+    noted.constant_bits[part] = builder.ConstantBits(complex ? builder.Part(value, part) : value);
+  }
+  return noted;
+}
+
 absl::StatusOr<std::vector<ValueId>> Emit(const Program& program, const Typing& typing, const Site& site,
-                                          Builder& builder) {
+                                          Builder& builder, std::vector<EmittedReduction>* reductions) {
   Emitter emitter(program, &typing, site, builder);
   if (!emitter.Run()) return emitter.Result();
+  if (reductions != nullptr) *reductions = emitter.TakeReductions();
   return emitter.outputs();
 }
 

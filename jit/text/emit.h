@@ -61,10 +61,29 @@ struct Site {
   std::vector<ReductionBinding> reductions;
 };
 
+// A value that was emitted, or a constant, which no instruction holds.
+struct EmittedValue {
+  ir::ValueId id = ir::kNone;
+  DType constant_type = DType::kVoid;
+  uint64_t constant_bits[2] = {};  // Of a complex number both parts'.
+};
+EmittedValue NoteValue(ir::Builder& builder, ir::ValueId value);
+
+// Where a reduction over axes became instructions: what printing it back needs to know, and the IR does not say.
+struct EmittedReduction {
+  uint32_t reduction = 0;                          // Into Program::axis_reductions.
+  ir::ValueId begin = 0, end = 0;                  // Its instructions' ids, and of them
+  ir::ValueId operand_begin = 0, operand_end = 0;  // those of the operand.
+  EmittedValue operand;
+  ir::ValueId result = ir::kNone;
+};
+
 // Emits the program's statements. Returns the value of each output, not yet converted to the type it is stored in;
-// kNone for those that are written by index.
+// kNone for those that are written by index. `reductions`, where it is not null, gets those over axes, each after those
+// that stand in it.
 absl::StatusOr<std::vector<ir::ValueId>> Emit(const Program& program, const Typing& typing, const Site& site,
-                                              ir::Builder& builder);
+                                              ir::Builder& builder,
+                                              std::vector<EmittedReduction>* reductions = nullptr);
 
 }  // namespace slipway::text
 

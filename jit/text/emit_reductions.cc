@@ -108,9 +108,11 @@ void Emitter::BeginAxes(const Node& node) {
   const uint32_t around = program_.axis_reductions[node.symbol].outer;
   if (around != AxisReduction::kNoReduction && !trial()) outer = &OpenAxes(around).indices;
   const Indices outer_indices = *outer;  // What it points to moves.
+  const ValueId begin = builder_.num_instructions();
   BeginReduction(node);
   if (trial()) return;
   OpenReduction& open = reductions_.back();
+  open.emitted = {.reduction = node.symbol, .begin = begin};
   const ReductionBinding& axes = *open.axes;
   ir::ArrayId any = kNone;
   for (ir::ArrayId array : axes.arrays) {
@@ -131,6 +133,7 @@ void Emitter::BeginAxes(const Node& node) {
       open.indices[d] = outer_indices[axes.outer_rank - result_rank + result_dimension++];
     }
   }
+  open.emitted.operand_begin = builder_.num_instructions();
 }
 
 const Emitter::OpenReduction& Emitter::OpenAxes(uint32_t reduction) const {
@@ -172,6 +175,10 @@ void Emitter::EndReduction() {
   const ValueId value = Pop();
   const Reduction op = OperationOf(*open.node);
   if (!builder_.status().ok()) return;  // Told by Run.
+  if (open.axes != nullptr) {
+    open.emitted.operand_end = builder_.num_instructions();
+    open.emitted.operand = NoteValue(builder_, value);
+  }
   if (trial()) {
     open.operand = builder_.TypeOf(value);
     FindType(open.slot, open.operand);
@@ -195,6 +202,10 @@ void Emitter::EndReduction() {
   if (trial()) DeclareAccumulator(open);
   reductions_.pop_back();
   Push(ResultOf(open));
+  if (open.axes == nullptr) return;
+  open.emitted.end = builder_.num_instructions();
+  open.emitted.result = stack_.back();
+  emitted_.push_back(open.emitted);
 }
 
 ValueId Emitter::Combine(const OpenReduction& open, ValueId accumulator, ValueId value) {

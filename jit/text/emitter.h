@@ -31,6 +31,7 @@ class Emitter {
 
   const std::vector<ir::ValueId>& outputs() const { return outputs_; }
   std::vector<DType> TakeVariables() { return std::move(variables_); }
+  std::vector<EmittedReduction> TakeReductions() { return std::move(emitted_); }
 
   // Keeps the builder's complaint, if there is one, with the place that it is about.
   void TakeError(const Node& node);
@@ -55,7 +56,8 @@ class Emitter {
     int loops = 0;
     ir::ValueId index = ir::kNone;  // Of the innermost loop.
     const ReductionBinding* axes = nullptr;
-    Indices indices;  // Over axes: where its operand's arrays are read.
+    EmittedReduction emitted;  // Over axes.
+    Indices indices;           // Over axes: where its operand's arrays are read.
   };
   struct Call {
     const Function* function = nullptr;
@@ -141,6 +143,7 @@ class Emitter {
   std::vector<OpenReduction> reductions_;
   std::vector<Call> calls_;
   std::vector<DType> variables_;  // The trial run's.
+  std::vector<EmittedReduction> emitted_;
   Mistakes mistakes_;
   absl::Status first_mistake_;
   absl::flat_hash_set<const Node*> told_;  // Those that have one: a function is walked through at each call.

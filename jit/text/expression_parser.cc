@@ -137,6 +137,14 @@ absl::Status ExpressionParser::Run(int results) {
     SLIPWAY_RETURN_IF_ERROR(Operand());
     SLIPWAY_RETURN_IF_ERROR(AfterOperand(done));
   }
+  return broken_ ? KnownMistake() : absl::OkStatus();
+}
+
+absl::Status ExpressionParser::Instead(const absl::Status& mistake, Span span) {
+  mistakes_.Add(mistake, statement_);
+  broken_ = true;
+  if (mistakes_.full()) return KnownMistake();  // Each costs a walk over the text.
+  Emit(NodeKind::kInteger, span);
   return absl::OkStatus();
 }
 
@@ -272,7 +280,8 @@ absl::Status ExpressionParser::AfterOperand(bool& done) {
     Reduce(kPrecNone);
     if (pending_.empty()) {
       done = true;
-      if (results_ == 1 && program_.nodes.back().kind == NodeKind::kCall && program_.nodes.back().count != 1) {
+      if (results_ == 1 && !broken_ && program_.nodes.back().kind == NodeKind::kCall &&
+          program_.nodes.back().count != 1) {
         return ResultsUnwanted(program_.nodes.back());
       }
       return absl::OkStatus();
@@ -454,6 +463,9 @@ absl::Status ExpressionParser::CloseParen() {
       break;
     case PendingKind::kReduceAxes:
       return CloseAxes(top);
+    case PendingKind::kUnknown:
+      Emit(NodeKind::kInteger, top.span);
+      break;
     case PendingKind::kReduceBody:
       symbols_.EndScope();
       EndReduction(top);

@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "jit/text/functions.h"
 #include "jit/text/lexer.h"
+#include "jit/text/mistakes.h"
 #include "jit/text/program.h"
 #include "jit/text/symbol_table.h"
 
@@ -70,14 +71,18 @@ struct BinaryOperator;
 // What is called or indexed by a name is in call_parser.cc.
 class ExpressionParser {
  public:
-  // `nesting` is how many blocks are open.
-  ExpressionParser(Program& program, SymbolTable& symbols, Cursor& cursor, Cost& cost, size_t nesting)
+  // `nesting` is how many blocks are open. Mistakes behind which the expression can be read on go to `mistakes`, with
+  // the place of the statement that it belongs to; Run then ends with KnownMistake().
+  ExpressionParser(Program& program, SymbolTable& symbols, Cursor& cursor, Cost& cost, size_t nesting,
+                   Mistakes& mistakes, uint32_t statement)
       : program_(program),
         source_(program.source),
         symbols_(symbols),
         cursor_(cursor),
         cost_(cost),
-        nesting_(nesting) {}
+        nesting_(nesting),
+        mistakes_(mistakes),
+        statement_(statement) {}
 
   // Parses the expression that starts at the cursor, appends its nodes in postfix order, and leaves the cursor at the
   // first token that cannot belong to it. `results` is how many values are wanted: more than one of a call alone.
@@ -113,6 +118,7 @@ class ExpressionParser {
     kRange,       // Of a reduction's variable.
     kReduceBody,  // Behind the ':'.
     kReduceAxes,
+    kUnknown,  // A call of what is no function: that has been told.
   };
   struct Pending {
     PendingKind kind = PendingKind::kParen;
@@ -163,15 +169,20 @@ class ExpressionParser {
   absl::Status Comma();
   absl::Status Unclosed() const;
 
+  // A value in the place of one that is a mistake.
+  absl::Status Instead(const absl::Status& mistake, Span span);
+
   // Names, calls, elements.
   absl::Status Name(bool& whole);
   absl::Status ValueOf(Span span);
   void ConstantOf(const TextConstant& constant, Span span);
   absl::Status BeginIndex();
   absl::Status CloseIndex();
+  absl::Status EndIndex(const Pending& index, Border border);
   absl::Status BorderOfIndex(bool& whole);
   void EmitGather(const Pending& index, Border border);
   absl::Status BeginCall(bool& whole);
+  absl::Status BeginUnknown(const absl::Status& mistake, bool& whole);
   absl::Status BeginFunction(uint32_t function, bool& whole);
   absl::Status ArrayArgument();
   absl::Status CloseCall(const Pending& call);
@@ -199,6 +210,9 @@ class ExpressionParser {
   Cursor& cursor_;
   Cost& cost_;
   const uint64_t nesting_;
+  Mistakes& mistakes_;
+  const uint32_t statement_;
+  bool broken_ = false;  // A mistake has been told.
   std::vector<Pending> pending_;
   std::vector<uint32_t> axis_reductions_;                       // Those whose operand is being read, outer ones first.
   std::vector<std::pair<uint32_t, uint32_t>> array_arguments_;  // Of the calls in pending_: parameter, symbol.

@@ -134,7 +134,7 @@ bool StatementParser::EndsStatement(size_t ahead) const {
 }
 
 absl::Status StatementParser::Expression(int results) {
-  ExpressionParser parser(program_, symbols_, cursor_, cost(), nesting_);
+  ExpressionParser parser = NewExpression();
   SLIPWAY_RETURN_IF_ERROR(parser.Run(results));
   constant_ = parser.constant();
   if (function_ != nullptr) function_->heavy |= parser.heavy();
@@ -144,14 +144,14 @@ absl::Status StatementParser::Expression(int results) {
 absl::Status StatementParser::LastExpression(int results) {
   SLIPWAY_RETURN_IF_ERROR(Expression(results));
   if (EndsStatement()) return absl::OkStatus();
-  return ExpressionParser(program_, symbols_, cursor_, cost(), nesting_).UnexpectedAfterOperand();
+  return NewExpression().UnexpectedAfterOperand();
 }
 
 absl::Status StatementParser::ExpressionBefore(TokenKind end, std::string_view what) {
   SLIPWAY_RETURN_IF_ERROR(Expression());
   if (Peek() == end) return absl::OkStatus();
   if (EndsStatement() || Peek() == TokenKind::kLeftBrace) return Expected(what);
-  return ExpressionParser(program_, symbols_, cursor_, cost(), nesting_).UnexpectedAfterOperand();
+  return NewExpression().UnexpectedAfterOperand();
 }
 
 absl::Status StatementParser::CheckCost(Span at) {
@@ -381,11 +381,14 @@ absl::Status StatementParser::Element() {
   SLIPWAY_ASSIGN_OR_RETURN(const uint32_t symbol, symbols_.ResolveStored(target));
   ++cursor_.at;
   int rank = 0;
+  bool broken = false;
   do {
     ++cursor_.at;
     ++rank;
-    ExpressionParser parser(program_, symbols_, cursor_, cost(), nesting_);
-    SLIPWAY_RETURN_IF_ERROR(parser.RunIndex());
+    const absl::Status index = NewExpression().RunIndex();
+    broken |= !index.ok();
+    const bool ended = Peek() == TokenKind::kComma || Peek() == TokenKind::kRightBracket;
+    if (!index.ok() && !(IsKnownMistake(index) && ended)) return index;
   } while (Peek() == TokenKind::kComma);
   if (Peek() != TokenKind::kRightBracket) {
     const absl::Status status = Peek() == TokenKind::kNewline && cursor_.TextOf(Now()) == ";"
@@ -400,6 +403,7 @@ absl::Status StatementParser::Element() {
   const Token op = Now();
   ++cursor_.at;
   SLIPWAY_RETURN_IF_ERROR(LastExpression());
+  if (broken) return KnownMistake();
   if (function_ != nullptr) function_->heavy = true;
   if (op.kind == TokenKind::kAssign) {
     Node& store = Emit(NodeKind::kStore, target);

@@ -62,6 +62,9 @@ class StatementParser {
   // Statements.
   absl::Status Statement();
   bool EndsStatement(size_t ahead = 0) const;
+  ExpressionParser NewExpression() {
+    return ExpressionParser(program_, symbols_, cursor_, cost(), nesting_, mistakes_, statement_);
+  }
   // An expression, and how it ends where it is no statement's last part.
   absl::Status Expression(int results = 1);
   absl::Status LastExpression(int results = 1);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
@@ -58,6 +59,8 @@ class SymbolTable {
   bool IsVariable(Span span) const;
   // Uses of the name will not be complained of: its definition was.
   void Break(Span span);
+  // The same of calls of what is no function; whether that is new.
+  bool BreakFunction(std::string_view name) { return unknown_functions_.emplace(std::string(name)).second; }
 
   // Names defined in a scope end with it.
   void BeginScope() { scopes_.push_back(hidden_.size()); }
@@ -94,6 +97,7 @@ class SymbolTable {
   absl::flat_hash_map<std::string, uint32_t> names_;
   absl::flat_hash_map<std::string, TextConstant> constants_;
   absl::flat_hash_map<std::string, uint32_t> functions_;
+  absl::flat_hash_set<std::string> unknown_functions_;    // That are called.
   std::vector<bool> assigned_;                            // By symbol.
   std::vector<std::pair<std::string, uint32_t>> hidden_;  // What names meant outside of the open scopes, or kNone.
   std::vector<size_t> scopes_;                            // Where those of each begin in hidden_.

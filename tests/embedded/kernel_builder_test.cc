@@ -23,6 +23,7 @@ namespace slipway {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 class Building : public RunFixture {};
 
@@ -308,6 +309,51 @@ TEST_F(Building, ValuesOutliveTheirBuilder) {
   AnyExpr two = one + one;
   x[two] = 1;
   EXPECT_EQ(two.dtype(), DType::kVoid);
+}
+
+// Where an array lies is stated, believed by the code, and checked by launches.
+TEST_F(Building, StatedAlignment) {
+  constexpr int64_t kRows = 3, kColumns = 8;
+  const auto build = [](Alignment alignment) {
+    KernelBuilder b("rows");
+    AnyArrayVar y = b.Array("y", DType::kFloat32, 2, Layout::kContiguous, alignment);
+    AnyArrayVar x = b.Array("x", DType::kFloat32, 2, Layout::kContiguous, alignment);
+    AnyExpr i = b.GridStrideIndex(y.shape(0) * y.shape(1) / 4);
+    AnyExpr row = i * 4 / y.shape(1), column = i * 4 % y.shape(1);
+    std::vector<AnyExpr> values;
+    for (int lane = 0; lane < 4; ++lane) values.push_back(x(row, column + lane));
+    for (int lane = 0; lane < 4; ++lane) y(row, column + lane) = values[static_cast<size_t>(lane)] * 2;
+    return b;
+  };
+  const Target target = ParseTarget("sm_90").value();
+  EXPECT_THAT(build(Alignment::kElement).Compile(target)->inspection->ptx, Not(HasSubstr(".v4.")));
+  const CompiledKernel aligned = build(Alignment::kVectorRows).Compile(target).value();
+  EXPECT_THAT(aligned.inspection->ptx, HasSubstr("ld.global.nc.v4."));
+  EXPECT_THAT(aligned.inspection->ptx, HasSubstr("st.global.v4."));
+
+  std::vector<float> host(kRows * kColumns + 1), want;
+  for (size_t i = 0; i < host.size(); ++i) host[i] = static_cast<float>(i) * 0.5f;
+  for (int64_t i = 0; i < kRows * kColumns; ++i) want.push_back(host[static_cast<size_t>(i)] * 2);
+  auto memory = Make(host), result = Make(std::vector<float>(kRows * kColumns));
+  const auto view = [&](auto& array, int64_t offset, int64_t rows, int64_t columns) {
+    return ArrayView<float, 2>(device, array.data() + offset, {rows, columns});
+  };
+  Kernel kernel = build(Alignment::kVectorRows).Build(device).value();
+  ASSERT_EQ(kernel.Launch(stream, ForSize(kRows * kColumns / 4),
+                          {view(result, 0, kRows, kColumns), view(memory, 0, kRows, kColumns)}),
+            absl::OkStatus());
+  EXPECT_EQ(Read(result), want);
+  EXPECT_THAT(
+      Message(kernel.Launch(stream, ForSize(6), {view(result, 0, kRows, kColumns), view(memory, 1, kRows, kColumns)})),
+      HasSubstr("argument 'x' (#2): the kernel accesses 16 bytes at once and its address is no multiple of that"));
+  EXPECT_THAT(Message(kernel.Launch(stream, ForSize(6), {view(result, 0, 4, 6), view(memory, 0, 4, 6)})),
+              HasSubstr("argument 'y' (#1): the kernel accesses 16 bytes at once and its last extent is no multiple of "
+                        "that"));
+  KernelBuilder strided("strided");
+  strided.Array("y", DType::kFloat32, 2, Layout::kStrided, Alignment::kVectorRows);
+  EXPECT_EQ(Message(strided.status()),
+            "array 'y' is strided, and only contiguous ones have rows of whole vectors; declare it contiguous, or with "
+            "Alignment::kVector");
 }
 
 }  // namespace

@@ -240,6 +240,60 @@ TEST_F(Memory, AtomicsOfBools) {
   EXPECT_THAT(got, testing::ElementsAre(false, true, true, true));
 }
 
+// What a typed element does not take is told while the kernel is traced.
+template <class T>
+class AtomicsThatThereAreNot : public testing::Test {
+ protected:
+  template <class Operation>
+  static std::string Message(Operation operation) {
+    return std::string(MakeKernel("k", [&](ArrayVar<T, 1> y) { operation(y[0]); }).status().message());
+  }
+};
+using OtherTypes = testing::Types<bool, int64_t, float16, bfloat16, float, double, complex64, complex128>;
+TYPED_TEST_SUITE(AtomicsThatThereAreNot, OtherTypes);
+
+TYPED_TEST(AtomicsThatThereAreNot, AreRefused) {
+  using T = TypeParam;
+  constexpr bool kComplex = IsComplex(kDTypeOf<T>), kFloat = IsFloat(kDTypeOf<T>);
+  constexpr bool kBool = std::is_same_v<T, bool>;
+  const std::string on = " on 'arg0' of " + std::string(Name(kDTypeOf<T>)) + ": it takes ";
+  const std::string complex = "no complex numbers; their parts, as two arrays of floats";
+  const auto told = [&](bool refused, const std::string& op, const std::string& takes) {
+    return refused ? "kernel 'k': atomic " + op + on + (kComplex ? complex : takes) : std::string();
+  };
+  const auto message = [](auto operation) { return AtomicsThatThereAreNot<T>::Message(operation); };
+  const T one = Of<T>(1);
+  using Place = ElementRef<T>;
+  EXPECT_EQ(message([&](const Place& y) { AtomicAdd(y, one); }), told(kBool || kComplex, "add", "integers and floats"));
+  EXPECT_EQ(message([&](const Place& y) { AtomicMin(y, one); }), told(kBool || kComplex, "min", "integers and floats"));
+  EXPECT_EQ(message([&](const Place& y) { AtomicMax(y, one); }), told(kBool || kComplex, "max", "integers and floats"));
+  EXPECT_EQ(message([&](const Place& y) { AtomicAnd(y, one); }), told(kFloat || kComplex, "and", "integers and bools"));
+  EXPECT_EQ(message([&](const Place& y) { AtomicOr(y, one); }), told(kFloat || kComplex, "or", "integers and bools"));
+  EXPECT_EQ(message([&](const Place& y) { AtomicXor(y, one); }), told(kFloat || kComplex, "xor", "integers and bools"));
+  EXPECT_EQ(message([&](const Place& y) { AtomicExchange(y, one); }), told(kComplex, "exchange", ""));
+  EXPECT_EQ(message([&](const Place& y) { AtomicCompareExchange(y, one, one); }),
+            told(kComplex, "compare_exchange", ""));
+  EXPECT_EQ(message([&](const Place& y) { AtomicIncrement(y, one); }), told(true, "increment", "uint32 only"));
+  EXPECT_EQ(message([&](const Place& y) { AtomicDecrement(y, one); }), told(true, "decrement", "uint32 only"));
+}
+
+TEST_F(Memory, CompareExchangeOfBools) {
+  auto kernel = MakeKernel("cas", [](ArrayVar<bool, 1> flags, ArrayVar<bool, 1> was) {
+    was[0] = AtomicCompareExchange(flags[0], true, true);
+    was[1] = AtomicCompareExchange(flags[1], false, true);
+    was[2] = AtomicCompareExchange(flags[2], true, false);
+  });
+  auto flags = Array<bool, 1>::From(device, std::vector<bool>{false, false, true}).value();
+  auto was = Array<bool, 1>::From(device, std::vector<bool>{true, true, false}).value();
+  ASSERT_EQ(kernel(stream, LaunchConfig{.grid = {1}, .block = {1}}, flags, was), absl::OkStatus());
+  ASSERT_EQ(stream.Synchronize(), absl::OkStatus());
+  std::array<bool, 3> now, before;
+  ASSERT_EQ(AnyArray(flags).CopyTo(now.data()), absl::OkStatus());
+  ASSERT_EQ(AnyArray(was).CopyTo(before.data()), absl::OkStatus());
+  EXPECT_THAT(now, testing::ElementsAre(false, true, false));
+  EXPECT_THAT(before, testing::ElementsAre(false, false, true));
+}
+
 TEST_F(Memory, IncrementAndDecrementWrap) {
   auto kernel = MakeKernel("wrap", [](ArrayVar<uint32_t, 1> y) {
     AtomicIncrement(y[0], 9);

@@ -273,6 +273,16 @@ TEST_F(Structure, AssertionsAndTraps) {
   EXPECT_EQ(stream.Synchronize(), absl::OkStatus());
 }
 
+// The line is told whether or not PTX has lines, and never that of a kernel that is otherwise the same.
+TEST_F(Structure, AssertionsTellTheirLine) {
+  const int first = __LINE__ + 1;
+  auto one = MakeKernel("lined", [](ArrayVar<int32_t, 1> y) { Assert(y[0] == 5, "five"); });
+  auto other = MakeKernel("lined", [](ArrayVar<int32_t, 1> y) { Assert(y[0] == 5, "five"); });
+  // The third parameter of __assertfail(message, file, line, function, size of a character).
+  EXPECT_THAT(one.Inspect(device).value().ptx, HasSubstr("[param2], " + std::to_string(first) + ";"));
+  EXPECT_THAT(other.Inspect(device).value().ptx, HasSubstr("[param2], " + std::to_string(first + 1) + ";"));
+}
+
 TEST_F(Structure, BoundsReachThePtx) {
   auto kernel = MakeKernel("bounded", [](ArrayVar<int32_t, 1> y) {
     Bounds({.max_threads = 128, .min_blocks = 2, .max_registers = 40});

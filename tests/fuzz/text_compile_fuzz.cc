@@ -96,6 +96,42 @@ class Arguments {
   std::vector<Arg> args_;
 };
 
+// The kinds of the inputs, and of the outputs that are written by index.
+Signature KindsOf(const text::Program& program, absl::Span<const Arg> args) {
+  Signature kinds;
+  const auto add = [&](const Parameter& parameter, const Arg& arg) {
+    ParamSpec spec{.name = parameter.name, .kind = ParamKind::kScalar, .dtype = arg.dtype()};
+    if (!arg.is_scalar()) {
+      spec.kind = ParamKind::kArray;
+      spec.rank = arg.rank();
+      spec.index = IndexWidth::kIndex32;
+    }
+    kinds.push_back(std::move(spec));
+  };
+  for (size_t i = 0; i < program.outputs.size(); ++i) {
+    if (program.outputs[i].shape == ShapeRule::kGathered) add(program.outputs[i], args[i]);
+  }
+  for (size_t i = 0; i < program.inputs.size(); ++i) add(program.inputs[i], args[program.outputs.size() + i]);
+  return kinds;
+}
+
+// What is printed of the kernel is a text, of which the same holds.
+void CheckPrinted(const Elementwise& text, const Signature& kinds, int rounds) {
+  const absl::StatusOr<KernelText> printed = text.TextFor(kinds);
+  if (!printed.ok()) {
+    SLIPWAY_FUZZ_CHECK(RefusesText(printed.status()) && !absl::IsUnimplemented(printed.status()),
+                       printed.status().ToString());
+    return;
+  }
+  const absl::StatusOr<Elementwise> again = Elementwise::Parse(printed->text, printed->signature);
+  if (!again.ok()) {  // It may be too much of it, with functions put where they are called.
+    SLIPWAY_FUZZ_CHECK(absl::StrContains(again.status().message(), "are allowed"),
+                       again.status().ToString() + "\n" + printed->signature + "\n" + printed->text);
+    return;
+  }
+  if (rounds > 1) CheckPrinted(*again, kinds, rounds - 1);
+}
+
 }  // namespace
 
 void FuzzOne(std::string_view input) {
@@ -122,6 +158,7 @@ void FuzzOne(std::string_view input) {
   const absl::Status status = text->IntoByPosition(stream, arguments.args());
   TakeRecordedLaunches();
   if (!status.ok()) SLIPWAY_FUZZ_CHECK(RefusesText(status) || absl::IsNotFound(status), status.ToString());
+  if (status.ok()) CheckPrinted(*text, KindsOf(*program, arguments.args()), /*rounds=*/2);
   for (const ElementwiseVariant& variant : text->Inspect()) {
     SLIPWAY_FUZZ_CHECK(absl::StrContains(variant.inspection->ptx, ".entry"), "a kernel without an entry");
   }

@@ -12,6 +12,7 @@
 #define SLIPWAY_EMBEDDED_THREADS_H_
 
 #include <cstdint>
+#include <source_location>
 #include <string>
 #include <type_traits>
 
@@ -170,11 +171,15 @@ void Printf(const std::string& format, const X&... operands) {
   const internal::Operand list[sizeof...(X) + 1] = {internal::ToOperand(operands)..., 0};
   internal::PrintfOf(format, absl::MakeConstSpan(list, sizeof...(X)));
 }
-// Where the condition does not hold, prints the message with block and thread, and ends the launch with an error that
-// the context keeps (CUDA_ERROR_ASSERT).
+// Where the condition does not hold, prints the message with the kernel's name, the line of the call, block and thread,
+// and ends the launch with an error that the context keeps (CUDA_ERROR_ASSERT). The line is part of the code: a kernel
+// whose assertion stands on another one is compiled anew.
 template <Condition C>
-void Assert(const C& condition, const std::string& message) {
-  internal::AssertThat(internal::ToOperand(condition), message);
+void Assert(const C& condition, const std::string& message,
+            const std::source_location& where = std::source_location::current()) {
+  const internal::Operand holds = internal::ToOperand(condition);
+  internal::LocateAt(where);
+  internal::AssertThat(holds, message);
 }
 // Ends the launch with an error that the context keeps.
 inline void Trap() { internal::TrapHere(); }
