@@ -1,5 +1,4 @@
 // slipway cache: what is kept of compiled kernels on disk.
-#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <ctime>
@@ -10,12 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_join.h"
-#include "absl/strings/str_split.h"
 #include "cli/commands.h"
+#include "driver/compile_history.h"
 #include "slipway/disk_cache.h"
 
 namespace slipway::cli {
@@ -72,33 +69,22 @@ absl::StatusOr<std::string> Verify(bool remove) {
   return absl::StrCat(wrong, entries->size() - count, " entries are sound\n");
 }
 
-// The parts of an entry's key, "target sm_90:7.8", as internal::KeyLine writes them behind " for ".
-std::vector<std::pair<std::string, std::string>> Parts(const DiskCacheEntry& entry, size_t name_bytes) {
-  std::vector<std::pair<std::string, std::string>> parts;
-  for (const absl::string_view part :
-       absl::StrSplit(absl::string_view(entry.key).substr(name_bytes + sizeof(" for ") - 1), "; ")) {
-    parts.push_back(absl::StrSplit(part, absl::MaxSplits(' ', 1)));
-  }
-  return parts;
-}
-
 // In what an entry's key is another than that of the one before it, of the same kind.
-std::string Difference(const DiskCacheEntry& entry, const DiskCacheEntry& before, size_t name_bytes) {
-  const auto now = Parts(entry, name_bytes), then = Parts(before, name_bytes);
-  std::vector<std::string> differences;
-  for (const auto& [part, value] : now) {
-    const auto was = std::find_if(then.begin(), then.end(), [&](const auto& other) { return other.first == part; });
-    if (was == then.end()) {
-      differences.push_back(absl::StrCat(part, " is new"));
-    } else if (was->second != value) {
-      differences.push_back(absl::StrCat(part, " is ", value, ", not ", was->second));
+std::string Difference(const DiskCacheEntry& entry, const DiskCacheEntry& before, const std::string& name) {
+  const std::vector<CompileKeyPart> was = internal::ParseKeyLine(name, before.key),
+                                    is = internal::ParseKeyLine(name, entry.key);
+  std::string text;
+  for (const internal::KeyDifference& difference : internal::KeyDifferences(was, is)) {
+    absl::StrAppend(&text, text.empty() ? "" : "; ", std::string(difference.part));
+    if (difference.was == nullptr) {
+      absl::StrAppend(&text, " is new");
+    } else if (difference.is == nullptr) {
+      absl::StrAppend(&text, " is gone");
+    } else {
+      absl::StrAppend(&text, " is ", *difference.is, ", not ", *difference.was);
     }
   }
-  for (const auto& [part, value] : then) {
-    const bool still = std::any_of(now.begin(), now.end(), [&](const auto& other) { return other.first == part; });
-    if (!still) differences.push_back(absl::StrCat(part, " is gone"));
-  }
-  return differences.empty() ? "what is no part of the line" : absl::StrJoin(differences, "; ");
+  return text.empty() ? "what is no part of the line" : text;
 }
 
 // Why a kernel was compiled more than once: in what the keys of its entries differ, kind by kind.
@@ -107,7 +93,7 @@ absl::StatusOr<std::string> Explain(const std::string& name) {
   if (!entries.ok()) return std::move(entries).status();
   std::map<std::string, std::vector<const DiskCacheEntry*>> kinds;
   for (const DiskCacheEntry& entry : *entries) {
-    if (absl::StartsWith(entry.key, absl::StrCat(name, " for "))) kinds[entry.kind].push_back(&entry);
+    if (!internal::ParseKeyLine(name, entry.key).empty()) kinds[entry.kind].push_back(&entry);
   }
   if (kinds.empty()) {
     return absl::NotFoundError(
@@ -118,7 +104,7 @@ absl::StatusOr<std::string> Explain(const std::string& name) {
     absl::StrAppendFormat(&out, "%d of kind %s of kernel '%s', that used last first:\n", own.size(), kind, name);
     for (size_t i = 0; i < own.size(); ++i) {
       absl::StrAppendFormat(&out, "%s %s\n", When(own[i]->used), own[i]->key);
-      if (i != 0) absl::StrAppend(&out, "  differs from the first: ", Difference(*own[i], *own[0], name.size()), "\n");
+      if (i != 0) absl::StrAppend(&out, "  differs from the first: ", Difference(*own[i], *own[0], name), "\n");
     }
   }
   return out;

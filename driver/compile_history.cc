@@ -8,6 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "driver/as_absl.h"
 #include "driver/log.h"
 
@@ -34,30 +36,19 @@ const std::string* ValueOf(const std::vector<CompileKeyPart>& key, std::string_v
   return found == key.end() ? nullptr : &found->value;
 }
 
-// The parts in which two keys differ, those that only one of them has included. Of a kernel whose signature is another
-// the hash is, too, which says nothing more.
-std::vector<std::string> Differences(const std::vector<CompileKeyPart>& was, const std::vector<CompileKeyPart>& is) {
-  std::vector<std::string> differences;
-  bool signature = false;
-  for (const CompileKeyPart& part : is) {
-    const std::string* const before = ValueOf(was, part.name);
-    if ((before != nullptr && *before == part.value) || (signature && part.name == "kernel")) continue;
-    signature |= part.name == "signature";
-    differences.push_back(before == nullptr ? absl::StrCat(part.name, " is new")
-                                            : absl::StrCat(part.name, " was ", *before, " and is ", part.value));
-  }
-  for (const CompileKeyPart& part : was) {
-    if (ValueOf(is, part.name) == nullptr) differences.push_back(absl::StrCat(part.name, " is gone"));
-  }
-  return differences;
+std::string Describe(const internal::KeyDifference& difference) {
+  const absl::string_view part = AsAbsl(difference.part);
+  if (difference.was == nullptr) return absl::StrCat(part, " is new");
+  if (difference.is == nullptr) return absl::StrCat(part, " is gone");
+  return absl::StrCat(part, " was ", *difference.was, " and is ", *difference.is);
 }
 
 std::string Why(const CompileRecord& record, const std::deque<CompileRecord>& earlier) {
   bool any = false;
-  std::vector<std::string> fewest;
+  std::vector<internal::KeyDifference> fewest;
   for (auto other = earlier.rbegin(); other != earlier.rend(); ++other) {  // The latest of those that are as like.
     if (other->name != record.name || other->kind != record.kind) continue;
-    std::vector<std::string> differences = Differences(other->key, record.key);
+    std::vector<internal::KeyDifference> differences = internal::KeyDifferences(other->key, record.key);
     if (any && differences.size() >= fewest.size()) continue;
     any = true;
     fewest = std::move(differences);
@@ -67,7 +58,7 @@ std::string Why(const CompileRecord& record, const std::deque<CompileRecord>& ea
   if (!any) return "the first of its name";
   std::string why;
   for (size_t i = 0; i < std::min(fewest.size(), kMostDifferences); ++i) {
-    absl::StrAppend(&why, i == 0 ? "" : ", ", fewest[i]);
+    absl::StrAppend(&why, i == 0 ? "" : ", ", Describe(fewest[i]));
   }
   if (fewest.size() > kMostDifferences) absl::StrAppend(&why, ", and ", fewest.size() - kMostDifferences, " more");
   return why;
@@ -77,15 +68,44 @@ std::string Why(const CompileRecord& record, const std::deque<CompileRecord>& ea
 
 namespace internal {
 
+constexpr absl::string_view kBeforeParts = " for ", kBetweenParts = "; ";
+
 std::string KeyLine(std::string_view name, const std::vector<CompileKeyPart>& key) {
-  std::string line = absl::StrCat(AsAbsl(name), " for ");
-  const char* before = "";
+  std::string line = absl::StrCat(AsAbsl(name), kBeforeParts);
+  absl::string_view before = "";
   for (const CompileKeyPart& part : key) {
     absl::StrAppend(&line, before, part.name, " ", part.value);
-    before = "; ";
+    before = kBetweenParts;
   }
   std::replace(line.begin(), line.end(), '\n', ' ');
   return line;
+}
+
+std::vector<CompileKeyPart> ParseKeyLine(std::string_view name, std::string_view line) {
+  absl::string_view rest = AsAbsl(line);
+  std::vector<CompileKeyPart> key;
+  if (!absl::ConsumePrefix(&rest, AsAbsl(name)) || !absl::ConsumePrefix(&rest, kBeforeParts)) return key;
+  for (const absl::string_view part : absl::StrSplit(rest, kBetweenParts)) {
+    const std::pair<std::string, std::string> words = absl::StrSplit(part, absl::MaxSplits(' ', 1));
+    key.push_back({words.first, words.second});
+  }
+  return key;
+}
+
+std::vector<KeyDifference> KeyDifferences(const std::vector<CompileKeyPart>& was,
+                                          const std::vector<CompileKeyPart>& is) {
+  std::vector<KeyDifference> differences;
+  bool signature = false;
+  for (const CompileKeyPart& part : is) {
+    const std::string* const before = ValueOf(was, part.name);
+    if ((before != nullptr && *before == part.value) || (signature && part.name == "kernel")) continue;
+    signature |= part.name == "signature";
+    differences.push_back({part.name, before, &part.value});
+  }
+  for (const CompileKeyPart& part : was) {
+    if (ValueOf(is, part.name) == nullptr) differences.push_back({part.name, &part.value, nullptr});
+  }
+  return differences;
 }
 
 uint64_t NoteCompile(CompileRecord record) {

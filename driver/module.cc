@@ -19,6 +19,7 @@
 #include "driver/disk_cache.h"
 #include "driver/image.h"
 #include "driver/ptx/join.h"
+#include "driver/ptx/names.h"
 #include "driver/status_macros.h"
 #include "driver/suggest.h"
 #include "slipway/graph.h"
@@ -29,41 +30,6 @@ namespace {
 
 bool IsSpace(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
-// The word after each `directive` in `ptx`: the names of its kernels for ".entry", its ISA version for ".version". Only
-// for messages, so comments are not told from code.
-std::vector<std::string_view> WordsAfter(std::string_view ptx, std::string_view directive) {
-  std::vector<std::string_view> words;
-  for (size_t at = ptx.find(directive); at != ptx.npos; at = ptx.find(directive, at)) {
-    at += directive.size();
-    size_t begin = at;
-    while (begin < ptx.size() && IsSpace(ptx[begin])) ++begin;
-    size_t end = begin;
-    while (end < ptx.size() && !IsSpace(ptx[end]) && ptx[end] != '(' && ptx[end] != '{') ++end;
-    if (begin != at && end != begin) words.push_back(ptx.substr(begin, end - begin));
-  }
-  return words;
-}
-
-// The names of variables that others may ask for: the last word of each declaration ".visible .global .align 4 .f32
-// x[3] = {...};". As good as WordsAfter.
-std::vector<std::string> VariablesOf(std::string_view ptx) {
-  std::vector<std::string> names;
-  for (const std::string_view linkage : {".visible", ".weak"}) {
-    for (size_t at = ptx.find(linkage); at != ptx.npos; at = ptx.find(linkage, at + 1)) {
-      size_t begin = at + linkage.size();
-      while (begin < ptx.size() && IsSpace(ptx[begin])) ++begin;
-      const std::string_view rest = ptx.substr(begin);
-      if (rest.substr(0, 7) != ".global" && rest.substr(0, 6) != ".const") continue;
-      const std::string_view declared = rest.substr(0, rest.find_first_of("[=;"));
-      const size_t last = declared.find_last_not_of(" \t\n\r");
-      if (last == declared.npos) continue;
-      const size_t before = declared.find_last_of(" \t\n\r", last);
-      names.emplace_back(declared.substr(before + 1, last - before));
-    }
-  }
-  return names;
-}
-
 std::string CudaVersion(int number) { return absl::StrCat(number / 1000, ".", number % 1000 / 10); }
 
 // "cannot load the PTX on ...: CUDA_ERROR_...", and what the driver had to say. `ptx` is empty for binary images.
@@ -72,8 +38,8 @@ absl::Status Failure(const Device& device, CUresult result, const std::string& w
   absl::Status status = DriverStatus(device.api(), result, what);
   std::string message(status.message());
   if (result == CUDA_ERROR_UNSUPPORTED_PTX_VERSION) {
-    const std::vector<std::string_view> versions = WordsAfter(ptx, ".version");
-    absl::StrAppend(&message, ". The PTX is of ISA version ", versions.empty() ? "(none stated)" : AsAbsl(versions[0]),
+    const std::string_view version = ptx::VersionOf(ptx);
+    absl::StrAppend(&message, ". The PTX is of ISA version ", version.empty() ? "(none stated)" : AsAbsl(version),
                     ", the driver of CUDA ", CudaVersion(device.properties().driver_version),
                     ": emit an older PTX version or install a newer driver");
   }
@@ -245,8 +211,8 @@ struct Module::State {
 
   // Fills in what PTX text tells of names.
   void ReadNames(std::string_view ptx) {
-    for (const std::string_view kernel : WordsAfter(ptx, ".entry")) kernels.emplace_back(kernel);
-    globals = VariablesOf(ptx);
+    kernels = ptx::KernelNames(ptx);
+    globals = ptx::VariableNames(ptx);
   }
   // What the driver tells of a binary image, if it does. The context is current.
   void AskNames() {
@@ -297,7 +263,7 @@ absl::StatusOr<Module> Module::LoadPtx(const Device& device, std::string_view pt
   // Allocated before the driver is asked, so that nothing can fail between its success and an owner.
   auto state = std::make_shared<State>(device);
   state->ReadNames(ptx);
-  const MachineCode code = AssembledBefore(device, ptx, state->kernels.empty() ? "module" : state->kernels.front());
+  const MachineCode code = AssembledBefore(device, ptx, ptx::TitleOf(ptx));
   if (!code.cubin.empty()) {
     if (state->Load(code.cubin, "a cubin", ptx).ok()) return Module(std::move(state));
     internal::DropFromDisk(kCubinKind, code.key);
@@ -418,11 +384,11 @@ absl::StatusOr<DeviceMemory> Module::GetGlobal(const std::string& name) const {
   const CUresult result = device.api().ModuleGetGlobal(&address, &bytes, state_->handle, name.c_str());
   if (result == CUDA_ERROR_NOT_FOUND) {
     state_->memory.erase(name);
-    return absl::NotFoundError(absl::StrCat(
-        "the module has no variable '", name, "'", Hint(name, state_->globals), "; ",
-        state_->globals.empty() ? "none of its variables is known by name"
-                                : absl::StrCat("it has ", absl::StrJoin(state_->globals, ", ")),
-        " (names as in the PTX, where it has to be .visible: C++ names are mangled unless they are extern \"C\")"));
+    return absl::NotFoundError(
+        absl::StrCat("the module has no variable '", name, "'", Hint(name, state_->globals), "; ",
+                     state_->globals.empty() ? "none of its variables is known by name"
+                                             : absl::StrCat("it has ", absl::StrJoin(state_->globals, ", ")),
+                     " (names as in the PTX: C++ names are mangled unless they are extern \"C\")"));
   }
   if (result != CUDA_SUCCESS) {
     return DriverStatus(device.api(), result, absl::StrCat("cannot get the variable '", name, "'"));

@@ -120,7 +120,7 @@ absl::StatusOr<CompiledKernel> CompileUnseen(const ir::Kernel& kernel, const Tar
   stopwatch.Lap("lower");
   if (!kernel.libraries.empty()) {
     std::vector<std::string> libdevice;
-    SLIPWAY_RETURN_IF_ERROR(LinkBitcode(kernel, module, &libdevice));
+    SLIPWAY_RETURN_IF_ERROR(LinkBitcode(kernel, target, module, &libdevice));
     // What clang makes of CUDA calls libdevice, whatever the kernel itself calls.
     if (options.math == MathLibrary::kLibdevice) {
       lowered.math_symbols = std::move(libdevice);
@@ -152,6 +152,14 @@ absl::StatusOr<CompiledKernel> CompileUnseen(const ir::Kernel& kernel, const Tar
   SLIPWAY_RETURN_IF_ERROR(EmitPtx(module, *machine, &inspection->ptx));
   stopwatch.Lap("generate PTX");
   if (!errors.empty()) {
+    std::string bitcode;
+    for (const auto& part : kernel.libraries) {
+      if (!part->bitcode().empty()) absl::StrAppend(&bitcode, bitcode.empty() ? "" : ", ", part->name());
+    }
+    if (!bitcode.empty()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("kernel '", kernel.name, "': LLVM cannot make PTX of it with ", bitcode, ": ", errors));
+    }
     return absl::InternalError(absl::StrCat("kernel '", kernel.name, "': LLVM could not generate code: ", errors,
                                             "; this is a bug in Slipway, please report it with the kernel's IR:\n",
                                             inspection->ir));

@@ -39,22 +39,42 @@ bool UsesMathLibrary(const ir::Kernel& kernel) {
 
 constexpr char kKind[] = "ptx";  // In the disk cache and in the history.
 
-// All that shapes the code. What the math library is stands in it where the kernel uses one, and what is in the
-// libraries whose functions it calls, as LibrariesKey has it, where there are any.
-std::vector<CompileKeyPart> KeyOf(const ir::Kernel& kernel, const Target& target, const CompileOptions& options,
-                                  const std::string& libraries) {
+// What is to be compiled, with what is asked of it more than once.
+struct Job {
+  const ir::Kernel& kernel;
+  const Target& target;
+  const CompileOptions& options;
+  std::string libraries;  // As LibrariesKey has it.
+  std::string hash;       // The kernel's structural one.
+};
+Job JobOf(const ir::Kernel& kernel, const Target& target, const CompileOptions& options, std::string libraries) {
   const ir::StructuralHash hash = ir::Hash(kernel);
+  return {kernel, target, options, std::move(libraries), absl::StrCat(absl::Hex(hash[0]), "-", absl::Hex(hash[1]))};
+}
+
+std::string OptionsText(const Job& job) {
+  return absl::StrCat(ToString(job.options), job.options.keep_llvm ? " llvm" : "");
+}
+
+// All that shapes the code. What the math library is stands in it where the kernel uses one, and what is in the
+// libraries whose functions it calls where there are any.
+std::vector<CompileKeyPart> KeyOf(const Job& job) {
   std::vector<CompileKeyPart> key = {
-      {"target", ToString(target)},
-      {"options", absl::StrCat(ToString(options), options.keep_llvm ? " llvm" : "")},
-      {"signature", Describe(kernel.params)},
-  };
-  if (UsesMathLibrary(kernel)) key.push_back({"math", MathLibraryVersion(ResolveMathLibrary(options.math))});
-  if (!libraries.empty()) key.push_back({"libraries", libraries});
+      {"target", ToString(job.target)}, {"options", OptionsText(job)}, {"signature", Describe(job.kernel.params)}};
+  if (UsesMathLibrary(job.kernel)) {
+    key.push_back({"math", MathLibraryVersion(ResolveMathLibrary(job.options.math))});
+  }
+  if (!job.libraries.empty()) key.push_back({"libraries", job.libraries});
   key.push_back({"LLVM", LLVM_VERSION_STRING});
   key.push_back({"sources", internal::kSourceFingerprint});
-  key.push_back({"kernel", absl::StrCat(absl::Hex(hash[0]), "-", absl::Hex(hash[1]))});
+  key.push_back({"kernel", job.hash});
   return key;
+}
+
+// What of that one process can have in two ways.
+std::string MemoryKey(const Job& job) {
+  return absl::StrCat(job.hash, " ", ToString(job.target), " ", OptionsText(job), job.libraries.empty() ? "" : " with ",
+                      job.libraries);
 }
 
 // What is kept of a compiled kernel: everything but what the kernel tells.
@@ -86,11 +106,12 @@ std::string DiskKey(const ir::Kernel& kernel, const std::vector<CompileKeyPart>&
   return absl::StrCat(internal::KeyLine(kernel.name, key), "\n", ir::CanonicalBytes(kernel));
 }
 
-absl::StatusOr<CompiledKernel> LoadOrCompile(const ir::Kernel& kernel, const Target& target,
-                                             const CompileOptions& options, const std::string& libraries,
-                                             uint64_t* record) {
+absl::StatusOr<CompiledKernel> LoadOrCompile(const Job& job, uint64_t* record) {
+  const ir::Kernel& kernel = job.kernel;
+  const Target& target = job.target;
+  const CompileOptions& options = job.options;
   const auto begin = std::chrono::steady_clock::now();
-  CompileRecord note = {.name = kernel.name, .kind = kKind, .key = KeyOf(kernel, target, options, libraries)};
+  CompileRecord note = {.name = kernel.name, .kind = kKind, .key = KeyOf(job)};
   const auto noted = [&](absl::StatusOr<CompiledKernel> compiled) {
     note.status = compiled.status();
     note.microseconds = internal::MicrosecondsSince(begin);
@@ -118,38 +139,30 @@ size_t BytesOf(const CompiledKernel& compiled) {
   return sizeof(CompiledKernel) + texts.ir.size() + texts.llvm.size() + texts.ptx.size();
 }
 
-// By the structural hash, and by what is no part of it.
-std::string MemoryKey(const ir::Kernel& kernel, const Target& target, const CompileOptions& options,
-                      const std::string& libraries) {
-  const ir::StructuralHash hash = ir::Hash(kernel);
-  return absl::StrCat(absl::Hex(hash[0]), "-", absl::Hex(hash[1]), " ", ToString(target), " ", ToString(options),
-                      options.keep_llvm ? " llvm" : "", libraries.empty() ? "" : " with ", libraries);
-}
-
 }  // namespace
 
 std::vector<std::string> CacheKeysOf(const ir::Kernel& kernel, const Target& target, const CompileOptions& options) {
-  const std::string libraries = LibrariesKey(kernel, target).value_or("unknown");
-  return {MemoryKey(kernel, target, options, libraries), DiskKey(kernel, KeyOf(kernel, target, options, libraries))};
+  const Job job = JobOf(kernel, target, options, LibrariesKey(kernel, target).value_or("unknown"));
+  return {MemoryKey(job), DiskKey(kernel, KeyOf(job))};
 }
 
 absl::StatusOr<CompiledKernel> CompileOnce(const ir::Kernel& kernel, const Target& target,
                                            const CompileOptions& options) {
-  SLIPWAY_ASSIGN_OR_RETURN(const std::string libraries, LibrariesKey(kernel, target));
+  SLIPWAY_ASSIGN_OR_RETURN(std::string libraries, LibrariesKey(kernel, target));
+  const Job job = JobOf(kernel, target, options, std::move(libraries));
   uint64_t record = 0;
   if (options.line_info) {
     internal::CountCompile();
-    return LoadOrCompile(kernel, target, options, libraries, &record);
+    return LoadOrCompile(job, &record);
   }
   const auto make = [&]() -> absl::StatusOr<internal::Remembered> {
-    SLIPWAY_ASSIGN_OR_RETURN(CompiledKernel compiled, LoadOrCompile(kernel, target, options, libraries, &record));
+    SLIPWAY_ASSIGN_OR_RETURN(CompiledKernel compiled, LoadOrCompile(job, &record));
     compiled.modules = std::make_shared<internal::SharedModules>();
     const size_t bytes = BytesOf(compiled);
     return internal::Remembered{std::make_shared<const CompiledKernel>(std::move(compiled)), bytes, record};
   };
-  SLIPWAY_ASSIGN_OR_RETURN(
-      const std::shared_ptr<const CompiledKernel> found,
-      internal::RememberedOrMadeAs<CompiledKernel>(MemoryKey(kernel, target, options, libraries), make));
+  SLIPWAY_ASSIGN_OR_RETURN(const std::shared_ptr<const CompiledKernel> found,
+                           internal::RememberedOrMadeAs<CompiledKernel>(MemoryKey(job), make));
   CompiledKernel compiled = *found;
   compiled.captured = kernel.captured;
   return compiled;

@@ -1,20 +1,20 @@
 #include "jit/library.h"
 
 #include <algorithm>
-#include <cctype>
 #include <string>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "driver/as_absl.h"
 #include "driver/ptx/join.h"
 #include "driver/status_macros.h"
+#include "jit/check_bitcode.h"
 #include "jit/emit_ptx.h"
 #include "jit/math_library.h"
 #include "jit/passes.h"
 #include "jit/target.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/Bitcode/BitcodeReader.h"
 #include "llvm/Config/llvm-config.h"
 #include "llvm/IR/AttributeMask.h"
@@ -97,6 +97,7 @@ absl::Status Bad(const std::string& name, const Parts&... parts) {
 // A module of whatever LLVM wrote it, checked: it comes from outside.
 absl::StatusOr<std::unique_ptr<llvm::Module>> ReadBitcode(const std::string& name, std::string_view bytes,
                                                           llvm::LLVMContext& context) {
+  SLIPWAY_RETURN_IF_ERROR(CheckCounts(name, bytes));
   std::string errors;
   llvm::Expected<std::unique_ptr<llvm::Module>> read =
       llvm::parseBitcodeFile(llvm::MemoryBufferRef({bytes.data(), bytes.size()}, name), context);
@@ -112,15 +113,7 @@ absl::StatusOr<std::unique_ptr<llvm::Module>> ReadBitcode(const std::string& nam
   }
   llvm::raw_string_ostream stream(errors);
   if (llvm::verifyModule(**read, &stream)) return Bad(name, "the bitcode is not valid: ", errors);
-  // What LLVM's code generator would end the process for.
-  for (const llvm::GlobalValue& value : (*read)->global_values()) {
-    const std::string symbol = value.getName().str();
-    if (value.isThreadLocal()) return Bad(name, "'", symbol, "' is thread_local, which device code has not");
-    const bool plain = std::all_of(symbol.begin(), symbol.end(), [](unsigned char c) {
-      return std::isalnum(c) || c == '_' || c == '$' || c == '.' || c == '@' || c == '%';
-    });
-    if (!plain) return Bad(name, "'", absl::CHexEscape(symbol), "' is no name that PTX can have");
-  }
+  SLIPWAY_RETURN_IF_ERROR(CheckSymbols(name, **read));
   return std::move(*read);
 }
 
@@ -171,6 +164,7 @@ absl::StatusOr<std::string> BitcodeToPtx(const std::string& name, std::string_vi
   llvm::LLVMContext context;
   context.setDiagnosticHandler(std::make_unique<KeepErrors>(&errors));
   SLIPWAY_ASSIGN_OR_RETURN(std::unique_ptr<llvm::Module> module, ReadBitcode(name, bytes, context));
+  SLIPWAY_RETURN_IF_ERROR(CheckCode(name, *module, target, [](const llvm::Function&) { return true; }));
   llvm::StripDebugInfo(*module);
   module->setTargetTriple(machine->getTargetTriple());
   module->setDataLayout(machine->createDataLayout());
@@ -365,7 +359,8 @@ absl::StatusOr<std::string> LibrariesKey(const ir::Kernel& kernel, const Target&
   return key;
 }
 
-absl::Status LinkBitcode(const ir::Kernel& kernel, llvm::Module& module, std::vector<std::string>* math_symbols) {
+absl::Status LinkBitcode(const ir::Kernel& kernel, const Target& target, llvm::Module& module,
+                         std::vector<std::string>* math_symbols) {
   for (const auto& part : kernel.libraries) {
     if (part->bitcode().empty()) continue;
     SLIPWAY_ASSIGN_OR_RETURN(std::unique_ptr<llvm::Module> library,
@@ -391,10 +386,15 @@ absl::Status LinkBitcode(const ir::Kernel& kernel, llvm::Module& module, std::ve
     for (const llvm::GlobalValue& value : library->global_values()) {
       if (!value.isDeclaration() && !value.hasLocalLinkage()) defined.push_back(value.getName().str());
     }
+    llvm::DenseSet<const llvm::Function*> before;
+    for (const llvm::Function& function : module) before.insert(&function);
     if (llvm::Linker::linkModules(module, std::move(library), llvm::Linker::LinkOnlyNeeded)) {
       return absl::InvalidArgumentError(absl::StrCat("kernel '", kernel.name, "': LLVM cannot link ", part->name(),
                                                      "; a symbol may be defined twice"));
     }
+    // What the kernel does not need may be whatever it likes.
+    SLIPWAY_RETURN_IF_ERROR(CheckCode(part->name(), module, target,
+                                      [&](const llvm::Function& function) { return !before.contains(&function); }));
     for (const std::string& name : defined) {
       llvm::GlobalValue* const value = module.getNamedValue(name);
       if (value != nullptr && !value->isDeclaration() && name != kernel.name) {

@@ -61,7 +61,9 @@ absl::StatusOr<std::string> LibrariesKey(const ir::Kernel& kernel, const Target&
 
 // Links the bitcode that the kernel calls into its module, internal, with what it calls itself. `*math_symbols` gets
 // the functions of libdevice that it wants. INVALID_ARGUMENT for a function of another type than it is declared with.
-absl::Status LinkBitcode(const ir::Kernel& kernel, llvm::Module& module, std::vector<std::string>* math_symbols);
+// INVALID_ARGUMENT also for code that the target cannot have (check_bitcode.h).
+absl::Status LinkBitcode(const ir::Kernel& kernel, const Target& target, llvm::Module& module,
+                         std::vector<std::string>* math_symbols);
 
 // The PTX of a kernel joined with that of its libraries, if it needs any of it. Errors of parts that have to be
 // compiled, and those of Join (driver/ptx/join.h).

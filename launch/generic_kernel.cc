@@ -1,6 +1,7 @@
 #include "slipway/generic_kernel.h"
 
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -176,14 +177,42 @@ internal::PlainDemand PlainDemandOf(const Kernel& kernel, const Signature& asked
 
 }  // namespace
 
-GenericKernel::GenericKernel(std::string name, Maker maker) : state_(std::make_shared<State>()) {
-  state_->name = std::move(name);
-  state_->maker = std::move(maker);
+constinit GenericKernel::Last GenericKernel::unused_;
+
+GenericKernel::State& GenericKernel::MakeState() const {
+  auto made = std::make_unique<State>(
+      recipe_.name, recipe_.make_maker == nullptr ? nullptr : recipe_.make_maker(recipe_.name, recipe_.kept));
+  Last* used = &unused_;
+  if (used_.compare_exchange_strong(used, made.get(), std::memory_order_acq_rel)) return *made.release();
+  return static_cast<State&>(*used);  // Another thread's.
+}
+
+void GenericKernel::Adopt(std::string name, Maker maker) {
+  used_.store(new State(std::move(name), std::move(maker)), std::memory_order_relaxed);
+}
+
+void GenericKernel::Disown() {
+  auto* const state = static_cast<State*>(used_.load(std::memory_order_relaxed));
+  if (state->owners.fetch_sub(1, std::memory_order_acq_rel) == 1) delete state;
+}
+
+GenericKernel::GenericKernel(const GenericKernel& other) {
+  State& state = other.state();
+  state.owners.fetch_add(1, std::memory_order_relaxed);
+  used_.store(&state, std::memory_order_relaxed);
+}
+
+GenericKernel& GenericKernel::operator=(GenericKernel other) noexcept {
+  Last* const used = used_.load(std::memory_order_relaxed);
+  used_.store(other.used_.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  other.used_.store(used, std::memory_order_relaxed);
+  std::swap(recipe_, other.recipe_);
+  return *this;
 }
 
 absl::StatusOr<GenericKernel::Variant> GenericKernel::Make(const Device& device, const Signature& signature,
                                                            Facts form) const {
-  State& state = *state_;
+  State& state = this->state();
   if (!state.maker) {
     return absl::InvalidArgumentError(
         absl::StrCat("kernel '", state.name, "': its maker is empty; give a function that makes kernels"));
@@ -238,7 +267,7 @@ absl::StatusOr<const GenericKernel::Variant*> GenericKernel::Find(const Device& 
   const Facts form = FormOf(args);
   Key key = KeyOf(device, form);
   for (const Arg& arg : args) key.push_back(ChoiceOf(arg.facts()));
-  if (const Variant* variant = state_->cache.Find(key)) return variant;
+  if (const Variant* variant = state().cache.Find(key)) return variant;
 
   // Nothing is compiled for arguments that no kernel could take.
   const Signature signature = SignatureOf(args, form);
@@ -248,7 +277,7 @@ absl::StatusOr<const GenericKernel::Variant*> GenericKernel::Find(const Device& 
     const Facts word = args[i].facts();
     if (DemandOf(readable, device.id()).MisfitOfAny(word) == 0) continue;
     return absl::InvalidArgumentError(absl::StrCat(
-        "kernel '", state_->name, "': ", ExplainMismatch(readable, static_cast<int>(i), device.id(), word)));
+        "kernel '", state().name, "': ", ExplainMismatch(readable, static_cast<int>(i), device.id(), word)));
   }
   return MakeOnce(device, key, signature, form);
 }
@@ -256,17 +285,17 @@ absl::StatusOr<const GenericKernel::Variant*> GenericKernel::Find(const Device& 
 absl::StatusOr<const GenericKernel::Variant*> GenericKernel::MakeOnce(const Device& device,
                                                                       absl::Span<const uint64_t> key,
                                                                       const Signature& signature, Facts form) const {
-  return state_->cache.GetOrMake(key, [&] { return Make(device, signature, form); });
+  return state().cache.GetOrMake(key, [&] { return Make(device, signature, form); });
 }
 
 absl::Status GenericKernel::Precompile(const Device& device, absl::Span<const Signature> signatures) const {
   if (device.state() == nullptr) {
-    return absl::InvalidArgumentError(absl::StrCat("kernel '", state_->name, "': the device was moved from"));
+    return absl::InvalidArgumentError(absl::StrCat("kernel '", state().name, "': the device was moved from"));
   }
   return internal::RunAll(signatures.size(), [&](size_t i) -> absl::Status {
     for (const ParamSpec& spec : signatures[i]) {
       if (spec.kind != ParamKind::kArray || (spec.rank >= 0 && spec.rank <= kMaxRank)) continue;
-      return absl::InvalidArgumentError(absl::StrCat("kernel '", state_->name, "': signature #", i + 1,
+      return absl::InvalidArgumentError(absl::StrCat("kernel '", state().name, "': signature #", i + 1,
                                                      " has an array of rank ", spec.rank, "; 0 to ", kMaxRank,
                                                      " are possible"));
     }
@@ -286,20 +315,21 @@ absl::Status GenericKernel::Precompile(const Device& device, absl::Span<const Si
 }
 
 void GenericKernel::Clear() const {
-  state_->last.store(nullptr, std::memory_order_release);
-  state_->cache.Clear();
-  const std::lock_guard lock(state_->mutex);
-  state_->variants.clear();
-  state_->devices.clear();
+  State& state = this->state();
+  state.last.store(nullptr, std::memory_order_release);
+  state.cache.Clear();
+  const std::lock_guard lock(state.mutex);
+  state.variants.clear();
+  state.devices.clear();
 }
 
 absl::Status GenericKernel::Launch(const Stream& stream, const LaunchConfig& config, absl::Span<const Arg> args) const {
   if (stream.device().state() == nullptr) {
     return absl::InvalidArgumentError(
-        absl::StrCat("kernel '", state_->name, "': the stream was moved from or destroyed; launch on one that lives"));
+        absl::StrCat("kernel '", state().name, "': the stream was moved from or destroyed; launch on one that lives"));
   }
   SLIPWAY_ASSIGN_OR_RETURN(const Variant* variant, Find(stream.device(), args));
-  state_->last.store(variant, std::memory_order_release);
+  state().last.store(variant, std::memory_order_release);
   return variant->kernel.Launch(stream, config, args);
 }
 
@@ -309,8 +339,9 @@ absl::StatusOr<Kernel> GenericKernel::For(const Device& device, absl::Span<const
 }
 
 std::vector<Kernel> GenericKernel::variants() const {
-  std::lock_guard<std::mutex> lock(state_->mutex);
-  return state_->variants;
+  State& state = this->state();
+  const std::lock_guard lock(state.mutex);
+  return state.variants;
 }
 
 }  // namespace slipway

@@ -17,6 +17,7 @@
 #include "driver/cpu/object_cache.h"
 #include "driver/cpu/translate/host_code.h"
 #include "driver/disk_cache.h"
+#include "driver/ptx/names.h"
 #include "driver/status_macros.h"
 
 namespace slipway::cpu {
@@ -40,19 +41,10 @@ absl::StatusOr<std::string> CompileAndEncode(std::string_view ptx, const Program
 
 constexpr char kKind[] = "host";  // In the disk cache and in the history.
 
-// The first kernel that the text has, for people.
-std::string NameOf(std::string_view ptx) {
-  constexpr std::string_view kEntry = ".entry ";
-  const size_t entry = ptx.find(kEntry);
-  if (entry == ptx.npos) return "module";
-  const size_t begin = entry + kEntry.size();
-  return std::string(ptx.substr(begin, ptx.find_first_of("( \n\t", begin) - begin));
-}
-
 // From the disk, if it is there and is what Link takes.
 absl::StatusOr<std::string> LoadOrCompile(const std::string& key, std::string_view ptx, const ProgramOptions& options) {
   const auto begin = std::chrono::steady_clock::now();
-  CompileRecord note = {.name = NameOf(ptx),
+  CompileRecord note = {.name = ptx::TitleOf(ptx),
                         .kind = kKind,
                         .key = {{"host", key.substr(0, key.find('\n'))},
                                 {"sources", internal::kSourceFingerprint},

@@ -11,11 +11,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <functional>
 #include <initializer_list>
-#include <memory>
 #include <mutex>
 #include <string>
 #include <tuple>
@@ -30,6 +31,7 @@
 #include "slipway/device.h"
 #include "slipway/dispatch.h"
 #include "slipway/kernel.h"
+#include "slipway/kernel_name.h"
 #include "slipway/packing.h"
 #include "slipway/submit.h"
 #include "slipway/typed_kernel.h"
@@ -78,6 +80,27 @@ struct PlainDemand {
   }
 };
 
+// What a kernel that was not used yet is to be made of, without an allocation: its name, a literal, and something small
+// that its maker is made of.
+struct Recipe {
+  using Maker = std::function<absl::StatusOr<Kernel>(const Device& device, const Signature& signature)>;
+  using MakeMaker = Maker (*)(const char* name, const void* kept);
+
+  const char* name = "";
+  MakeMaker make_maker = nullptr;
+  alignas(void*) std::byte kept[sizeof(void*)] = {};
+
+  template <class T>
+  static Recipe Of(const char* name, const T& kept, MakeMaker make_maker) {
+    Recipe recipe{.name = name, .make_maker = make_maker};
+    if constexpr (!std::is_empty_v<T>) std::memcpy(recipe.kept, &kept, sizeof(T));
+    return recipe;
+  }
+};
+template <class T>
+inline constexpr bool kFitsRecipe = sizeof(T) <= sizeof(Recipe::kept) &&
+                                    alignof(T) <= alignof(void*) && std::is_trivially_copyable_v<T>;
+
 template <class... Args>
 inline constexpr bool kPlainCall = sizeof...(Args) <= 64 && (PlainArgument<Args>::kIs && ...);
 
@@ -91,7 +114,8 @@ template <Layout L, class... Args>
 
 }  // namespace internal
 
-// A handle with shared ownership: cheap to copy; copies share the specialisations. Safe to use from any thread.
+// A handle with shared ownership: cheap to copy; copies share the specialisations. Safe to use from any thread. What
+// they share is made at the first use, or copy.
 class GenericKernel {
  public:
   // Makes the kernel for a device and the types of a call: of each argument what it is, dtype, rank, whether it is
@@ -101,8 +125,35 @@ class GenericKernel {
   // (strided where contiguous was given, 64-bit indices, no alignment) or for more, which launches then refuse
   // arguments for; it says which arrays are only read. Called once for each specialisation, however
   // many threads ask, possibly for several at once; an error is kept and returned by every such call.
-  using Maker = std::function<absl::StatusOr<Kernel>(const Device& device, const Signature& signature)>;
-  GenericKernel(std::string name, Maker maker);
+  using Maker = internal::Recipe::Maker;
+  // The maker may be whatever a Maker is made of. One of at most 8 bytes, as a lambda that captures no more than a
+  // pointer, is kept as it is until the first use, if the name is a literal: a kernel that is never used then allocates
+  // nothing.
+  template <std::convertible_to<Maker> F>
+  GenericKernel(const KernelName& name, F&& maker) {
+    if constexpr (internal::kFitsRecipe<std::decay_t<F>>) {
+      if (name.literal() != nullptr) {
+        recipe_ = internal::Recipe::Of(name.literal(), std::decay_t<F>(maker), [](const char*, const void* kept) {
+          return Maker(*static_cast<const std::decay_t<F>*>(kept));
+        });
+        return;
+      }
+    }
+    Adopt(name.ToString(), Maker(std::forward<F>(maker)));
+  }
+
+  explicit GenericKernel(const internal::Recipe& recipe) : recipe_(recipe) {}  // For front ends.
+
+  GenericKernel(const GenericKernel& other);
+  GenericKernel(GenericKernel&& other) noexcept
+      : used_(other.used_.load(std::memory_order_relaxed)), recipe_(other.recipe_) {
+    other.used_.store(&unused_, std::memory_order_relaxed);
+    other.recipe_.make_maker = nullptr;
+  }
+  GenericKernel& operator=(GenericKernel other) noexcept;
+  ~GenericKernel() {
+    if (used_.load(std::memory_order_relaxed) != &unused_) Disown();
+  }
 
   // Queues the specialisation for these arguments on `stream`. Errors as Kernel::Launch's, and the maker's. Where the
   // call before it, of any thread, had arguments of the same kinds, it costs little more than a typed launch (than a
@@ -133,10 +184,10 @@ class GenericKernel {
   // be running. Kernels that were given out (For, variants()) stay good.
   void Clear() const;
 
-  const std::string& name() const { return state_->name; }
+  const std::string& name() const { return state().name; }
   // Every kernel made so far, in no particular order.
   std::vector<Kernel> variants() const;
-  DispatchCounters counters() const { return state_->cache.counters(); }
+  DispatchCounters counters() const { return state().cache.counters(); }
 
  private:
   // One specialisation and what an argument must be to get it: exactly what it was made for, in one compare.
@@ -153,16 +204,29 @@ class GenericKernel {
     Facts forbidden = 0;  // What the arrays must not all have: that of which it was made without, as kIndex32.
     Kernel kernel;
   };
-  struct State {
-    std::string name;
-    Maker maker;
+  // The specialisation that the last launch had.
+  struct Last {
     std::atomic<const Variant*> last{nullptr};
-    mutable SpecializationCache<Variant> cache;
-    mutable std::mutex mutex;      // Guards what follows.
+  };
+  // What copies share.
+  struct State : Last {
+    State(std::string n, Maker m) : name(std::move(n)), maker(std::move(m)) {}
+    const std::string name;
+    const Maker maker;
+    std::atomic<size_t> owners{1};
+    SpecializationCache<Variant> cache;
+    std::mutex mutex;              // Guards what follows.
     std::vector<Kernel> variants;  // For variants().
     std::vector<Device> devices;   // Their ids stand in keys, failed ones too, and so must not be used again.
   };
 
+  State& state() const {
+    Last* const used = used_.load(std::memory_order_acquire);
+    return used == &unused_ ? MakeState() : static_cast<State&>(*used);
+  }
+  State& MakeState() const;
+  void Adopt(std::string name, Maker maker);
+  void Disown();
   absl::StatusOr<const Variant*> Find(const Device& device, absl::Span<const Arg> args) const;
   absl::StatusOr<const Variant*> MakeOnce(const Device& device, absl::Span<const uint64_t> key,
                                           const Signature& signature, Facts form) const;
@@ -182,7 +246,11 @@ class GenericKernel {
   [[gnu::noinline, gnu::cold]] absl::Status LaunchAsList(const Stream& stream, const LaunchConfig& config,
                                                          const Args&... args) const;
 
-  std::shared_ptr<State> state_;
+  // Of kernels without a State, so that a launch has nothing more to look at.
+  static Last unused_;
+
+  mutable std::atomic<Last*> used_{&unused_};
+  internal::Recipe recipe_;  // What a State will be made of.
 };
 
 template <internal::Packable... Args>
@@ -195,7 +263,7 @@ inline absl::Status GenericKernel::operator()(const Stream& stream, const Launch
     }
   }
   // As Kernel's call operator, with the demands of the last specialisation. Entries stay until the State goes.
-  const Variant* const variant = state_->last.load(std::memory_order_acquire);
+  const Variant* const variant = used_.load(std::memory_order_acquire)->last.load(std::memory_order_acquire);
   if constexpr (internal::kPlainCall<std::decay_t<Args>...>) {
     // One call for all that is otherwise: with two, the arguments' addresses are computed before it is known.
     if (!IsOfTypes(variant, stream, args...) || !variant->plain.IsMetBy(args...)) [[unlikely]]
@@ -217,7 +285,7 @@ inline absl::Status GenericKernel::operator()(const Stream& stream, const Launch
 
 template <class... Args>
 inline bool GenericKernel::IsOfTypes(const Variant* variant, const Stream& stream, const Args&... args) {
-  return variant != nullptr && variant->device == stream.device().state().get() &&
+  return __builtin_expect(variant != nullptr && variant->device == stream.device().state().get(), true) &&
          internal::SameTypes(variant->type_words.data(), internal::TypeWords(args...));
 }
 
@@ -242,7 +310,7 @@ inline absl::Status GenericKernel::LaunchFitting(const Variant& variant, const S
 template <class... Args>
 absl::Status GenericKernel::LaunchOtherwise(const Stream& stream, const LaunchConfig& config,
                                             const Args&... args) const {
-  const Variant* const variant = state_->last.load(std::memory_order_acquire);
+  const Variant* const variant = used_.load(std::memory_order_acquire)->last.load(std::memory_order_acquire);
   if (!IsOfTypes(variant, stream, args...)) return LaunchAsList(stream, config, args...);
   return LaunchFitting(*variant, stream, config, args...);
 }

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -12,7 +13,9 @@
 #include "driver/compile_history.h"
 #include "driver/disk_cache.h"
 #include "driver/ptx/join.h"
+#include "driver/ptx/names.h"
 #include "driver/status_macros.h"
+#include "driver/suggest.h"
 #include "jit/cuda/device_header.h"
 #include "jit/cuda/diagnostics.h"
 #include "jit/cuda/includes.h"
@@ -265,17 +268,6 @@ void Visit(Archive& archive, Code& code) {
   });
 }
 
-// What a kernel of the PTX may be called, for a message.
-std::string Entries(const std::string& ptx) {
-  std::vector<std::string> names;
-  constexpr std::string_view kEntry = ".entry ";
-  for (size_t at = ptx.find(kEntry); at != ptx.npos; at = ptx.find(kEntry, at + 1)) {
-    const size_t begin = at + kEntry.size();
-    names.push_back(ptx.substr(begin, ptx.find_first_of("( \n", begin) - begin));
-  }
-  return names.empty() ? "none" : absl::StrJoin(names, ", ");
-}
-
 // Without what it is linked with.
 absl::StatusOr<CudaCode> CompileAlone(std::string_view source, const Target& target, const CudaOptions& options) {
   SLIPWAY_ASSIGN_OR_RETURN(const Job job, MakeJob(source, target, options));
@@ -394,7 +386,15 @@ absl::StatusOr<Kernel> CudaModule::Get(const std::string& name, Signature signat
   compiled.modules = modules_;
   absl::StatusOr<Kernel> kernel = Kernel::Load(device_, std::move(compiled));
   if (kernel.status().code() == absl::StatusCode::kNotFound) {
-    return absl::NotFoundError(absl::StrCat("no kernel '", name, "' in the module; it has ", Entries(code_->ptx),
+    // What may be asked for: name expressions instead of the names that they became.
+    std::vector<std::string> names = ptx::KernelNames(code_->ptx);
+    for (const auto& [expression, lowered] : code_->lowered_names) {
+      std::replace(names.begin(), names.end(), lowered, expression);
+    }
+    const std::string hint = DidYouMean(name, std::vector<std::string_view>(names.begin(), names.end()));
+    return absl::NotFoundError(absl::StrCat("no kernel '", name, "' in the module", hint.empty() ? "" : " (", hint,
+                                            hint.empty() ? "" : ")", "; it has ",
+                                            names.empty() ? "none" : absl::StrJoin(names, ", "),
                                             ". Templates and functions that are not extern \"C\" are named in "
                                             "CudaOptions::name_expressions"));
   }

@@ -24,7 +24,8 @@ std::vector<std::string> Toolkits() {
 
 absl::StatusOr<Nvrtc> Open() {
   std::vector<std::string> candidates;
-  if (const char* given = std::getenv("SLIPWAY_NVRTC")) {
+  const char* const given = std::getenv("SLIPWAY_NVRTC");
+  if (given != nullptr) {
     candidates.push_back(given);  // Wrong or not: asked for.
   } else {
     for (const std::string& root : Toolkits()) {
@@ -35,14 +36,19 @@ absl::StatusOr<Nvrtc> Open() {
     }
   }
   void* library = nullptr;
+  std::string why;  // Of one that was asked for, or is there, what the loader has against it.
   for (const std::string& candidate : candidates) {
     library = dlopen(candidate.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library != nullptr) break;
+    const char* const error = dlerror();
+    if (error == nullptr || (given == nullptr && access(candidate.c_str(), F_OK) != 0)) continue;
+    absl::StrAppend(&why, why.empty() ? "" : "; ", error);
   }
   if (library == nullptr) {
     return absl::NotFoundError(absl::StrCat(
-        "CUDA C++ needs NVRTC, which was not found (looked for ", absl::StrJoin(candidates, ", "),
-        "); install the CUDA toolkit, or its package cuda-nvrtc, or set SLIPWAY_NVRTC to the path of a libnvrtc.so"));
+        "CUDA C++ needs NVRTC, which was not found (looked for ", absl::StrJoin(candidates, ", "), ")",
+        why.empty() ? "" : ": ", why,
+        "; install the CUDA toolkit, or its package cuda-nvrtc, or set SLIPWAY_NVRTC to the path of a libnvrtc.so"));
   }
   Nvrtc nvrtc;
   std::string missing;

@@ -233,6 +233,11 @@ TEST_F(CudaTest, WhatIsRefused) {
   const absl::Status missing = module.Get<>("g").status();
   EXPECT_EQ(missing.code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(missing.message(), HasSubstr("no kernel 'g' in the module; it has f."));
+  const auto templates = CompileCuda(device_, "template <class T> __global__ void scale(T) {}",
+                                     {.name_expressions = {"scale<int>", "scale<float>"}})
+                             .value();
+  EXPECT_THAT(templates.Get<double>("scale<flot>").status().message(),
+              HasSubstr("no kernel 'scale<flot>' in the module (did you mean 'scale<float>'?); it has scale<"));
 }
 
 // What is on disk is found by all that shapes it.
@@ -379,22 +384,28 @@ TEST_F(CudaTest, FromManyThreads) {
   for (std::thread& thread : threads) thread.join();
 }
 
-// In a process of its own, because the library is opened once.
+// In processes of their own, because the library is opened once.
 TEST(CudaWithoutNvrtc, SaysWhatToInstall) {
-  if (std::getenv("SLIPWAY_NVRTC") == nullptr) {
+  const char* const given = std::getenv("SLIPWAY_NVRTC");
+  if (given == nullptr) {
     const internal::ScratchFolder folder;
-    setenv("SLIPWAY_NVRTC", "/nonexistent/libnvrtc.so", 1);
-    const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
-    const int status = internal::RunTool({self, "--gtest_filter=CudaWithoutNvrtc.*"}, folder / "log");
-    unsetenv("SLIPWAY_NVRTC");
-    EXPECT_EQ(status, 0) << internal::ReadWholeFile(folder / "log");
+    const std::string self = std::filesystem::read_symlink("/proc/self/exe").string(), junk = folder / "junk.so";
+    ASSERT_TRUE(internal::WriteWholeFile(junk, "no library"));
+    for (const std::string& file : {std::string("/nonexistent/libnvrtc.so"), junk}) {
+      setenv("SLIPWAY_NVRTC", file.c_str(), 1);
+      const int status = internal::RunTool({self, "--gtest_filter=CudaWithoutNvrtc.*"}, folder / "log");
+      unsetenv("SLIPWAY_NVRTC");
+      EXPECT_EQ(status, 0) << internal::ReadWholeFile(folder / "log");
+    }
     return;
   }
   const absl::Status status = CompileCudaSource("", kTarget).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  // The last is the C library's.
   EXPECT_THAT(status.message(),
-              AllOf(HasSubstr("CUDA C++ needs NVRTC, which was not found (looked for /nonexistent/libnvrtc.so)"),
-                    HasSubstr("install the CUDA toolkit"), HasSubstr("set SLIPWAY_NVRTC")));
+              AllOf(HasSubstr(absl::StrCat("CUDA C++ needs NVRTC, which was not found (looked for ", given, "): ")),
+                    HasSubstr("install the CUDA toolkit"), HasSubstr("set SLIPWAY_NVRTC"),
+                    HasSubstr(absl::StrCat(given, ": "))));
   EXPECT_EQ(NvrtcVersion().status(), status);
 }
 

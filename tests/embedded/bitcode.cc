@@ -4,6 +4,9 @@
 
 #include "llvm/AsmParser/Parser.h"
 #include "llvm/Bitcode/BitcodeWriter.h"
+#include "llvm/IR/Attributes.h"
+#include "llvm/IR/DerivedTypes.h"
+#include "llvm/IR/Function.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/SourceMgr.h"
@@ -24,6 +27,21 @@ std::string Bitcode(const std::string& ir, const std::string& triple) {
     return "";
   }
   llvm::WriteBitcodeToFile(*module, stream);
+  return bytes;
+}
+
+std::string BitcodeWithAttributeOf(unsigned parameter) {
+  llvm::LLVMContext context;
+  llvm::Module module("damaged", context);
+  module.setTargetTriple(llvm::Triple("nvptx64-nvidia-cuda"));
+  auto* const type = llvm::FunctionType::get(llvm::Type::getVoidTy(context), /*isVarArg=*/false);
+  llvm::Function* const function = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, "f", module);
+  const llvm::Attribute attribute = llvm::Attribute::get(context, llvm::Attribute::NoUndef);
+  function->setAttributes(
+      llvm::AttributeList::get(context, parameter + llvm::AttributeList::FirstArgIndex, {attribute}));
+  std::string bytes;
+  llvm::raw_string_ostream stream(bytes);
+  llvm::WriteBitcodeToFile(module, stream);
   return bytes;
 }
 

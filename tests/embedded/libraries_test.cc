@@ -351,8 +351,13 @@ TEST_F(LibrariesTest, WhatDoesNotFit) {
               HasSubstr("host.bc: the bitcode is for x86_64-pc-linux-gnu; compile it for nvptx64"));
   EXPECT_THAT(Message(DeviceLibrary::FromBitcode(Bitcode("define void @f() { ret void }", ""), "none.bc").status()),
               HasSubstr("none.bc: the bitcode is for no target at all"));
+  EXPECT_THAT(Message(DeviceLibrary::FromBitcode(BitcodeWithAttributeOf(100'000), "odd.bc").status()),
+              HasSubstr("odd.bc: it is damaged: it has attributes of a parameter that no function can have"));
   EXPECT_THAT(Message(DeviceLibrary::FromFile("/nowhere.bc").status()),
               HasSubstr("library '/nowhere.bc' cannot be read"));
+  EXPECT_THAT(
+      Message(DeviceLibrary::FromBitcode(Bitcode(kIr), "lib.bc").value().PtxFor({.sm = 74, .ptx_isa = 63}).status()),
+      HasSubstr("unknown target sm_74"));
   const std::string whole = Bitcode(kIr);
   for (size_t size = 0; size < whole.size(); size += 7) {
     EXPECT_FALSE(DeviceLibrary::FromBitcode(whole.substr(0, size)).ok()) << size;
@@ -387,6 +392,101 @@ TEST_F(LibrariesTest, WhatDoesNotFit) {
   EXPECT_THAT(parse("void f() {"), HasSubstr("the end was expected at '{'"));
   EXPECT_EQ(Describe(declared("void f(float32 a, float32 const* b, bool*);")),
             "void f(float32, const float32*, bool*)");
+}
+
+// LLVM's code generator would end the process for each of these.
+TEST_F(LibrariesTest, BitcodeThatDeviceCodeCannotBe) {
+  const auto symbols = [](const std::string& ir) {
+    const absl::Status status = DeviceLibrary::FromBitcode(Bitcode(ir), "lib.bc").status();
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << ir;
+    return Message(status);
+  };
+  const std::pair<const char*, const char*> kSymbols[] = {
+      {"@x = addrspace(3) global i32 7", "lib.bc: 'x' has an initial value, and is in shared memory"},
+      {"@x = addrspace(9) global i32 7", "lib.bc: 'x' lies in address space 9; 0, 1, 3 and 4 are there"},
+      {"@x = global x86_fp80 undef", "lib.bc: 'x' is of the type x86_fp80, which device code has not"},
+      {"@x = global ptr @y\n@y = global ptr @x", "lib.bc: 'x' has its own address in its initial value"},
+      {"@x = global ptr @x", "lib.bc: 'x' has its own address in its initial value"},
+      {"@x = global i32 ptrtoint (ptr @x to i32)", "lib.bc: 'x' has an initial value that PTX cannot say"},
+      {"@y = global i32 1\n@x = alias i32, ptr @y", "lib.bc: 'x' is another name for a function or variable"},
+      {"define void @f() { ret void }\n@llvm.global_ctors = appending global [1 x {i32, ptr, ptr}] "
+       "[{i32, ptr, ptr} {i32 1, ptr @f, ptr null}]",
+       "lib.bc: 'llvm.global_ctors' is not empty: nothing runs before kernels"},
+      {"define void @f() gc \"x\" { ret void }", "lib.bc: 'f' is for a garbage collector"},
+      {"define x86_stdcallcc void @f() { ret void }", "lib.bc: 'f' is called by a convention"},
+      {"define void @f(ptr swifterror %p) { ret void }", "lib.bc: 'f' has a parameter of a kind"},
+      {"module asm \"ret;\"", "lib.bc: there is assembly outside of functions"},
+  };
+  for (const auto& [ir, message] : kSymbols) EXPECT_THAT(symbols(ir), HasSubstr(message)) << ir;
+
+  // Code is looked at where it is used, for the target.
+  const std::pair<const char*, const char*> kCode[] = {
+      {"%r = call float @llvm.sin.f32(float %a)", "'mean' calls llvm.sin.f32, of which LLVM makes no PTX"},
+      {"%r = call float @llvm.pow.f32(float %a, float %b)", "'mean' calls llvm.pow.f32, of which LLVM makes no PTX"},
+      {"%t = call i64 @llvm.x86.rdtsc()\n%r = uitofp i64 %t to float",
+       "'mean' calls llvm.x86.rdtsc, an intrinsic of another architecture"},
+      {"%i = fptosi float %a to i32\n%t = call i32 @llvm.nvvm.redux.sync.add(i32 %i, i32 -1)\n%r = sitofp i32 %t to "
+       "float",
+       "'mean' calls llvm.nvvm.redux.sync.add, which needs sm_80 and PTX ISA 7.0; this is for sm_75:6.3"},
+      {"%t = fpext float %a to fp128\n%r = fptrunc fp128 %t to float", "'mean' uses the type fp128"},
+      {"%t = fptosi float %a to i256\n%r = sitofp i256 %t to float", "'mean' uses the type i256"},
+      {"%t = call i128 @llvm.fptosi.sat.i128.f32(float %a)\n%r = sitofp i128 %t to float",
+       "'mean' calls llvm.fptosi.sat.i128.f32, which LLVM makes no PTX of for this type"},
+      {"%p = alloca i32\n%t = atomicrmw add ptr %p, i32 1 syncscope(\"agent\") seq_cst\n%r = sitofp i32 %t to float",
+       "'mean' uses the scope 'agent', which atomics of sm_75 have not"},
+      {"%p = alloca i128\n%t = load atomic i128, ptr %p seq_cst, align 16\n%r = sitofp i128 %t to float",
+       "'mean' uses atomics of the type i128"},
+      {"%p = alloca [2000 x float]\n%t = load [2000 x float], ptr %p\n%r = extractvalue [2000 x float] %t, 7",
+       "'mean' uses the type [2000 x float]"},
+      {"%p = alloca i32, addrspace(5)\n%t = addrspacecast ptr addrspace(5) %p to ptr addrspace(1)\n"
+       "%r = load float, ptr addrspace(1) %t",
+       "'mean' casts an address of space 5 to space 1"},
+      {"%r = musttail call float @mean(float %a, float %b)", "'mean' has a call that must be a jump"},
+      {"indirectbr ptr %q, [label %next]\nnext:\n%r = fadd float %a, %b", "'mean' uses"},
+  };
+  for (const auto& [code, message] : kCode) {
+    const DeviceLibrary library = DeviceLibrary::FromBitcode(Bitcode(absl::StrCat(R"(
+declare float @llvm.sin.f32(float)
+declare float @llvm.pow.f32(float, float)
+declare i64 @llvm.x86.rdtsc()
+declare i32 @llvm.nvvm.redux.sync.add(i32, i32)
+declare i128 @llvm.fptosi.sat.i128.f32(float)
+define float @mean(float %a, float %b) {
+  %q = alloca i8
+)",
+                                                                                  code, "\nret float %r\n}")),
+                                                             "lib.bc")
+                                      .value();
+    for (const absl::Status& status : {MeanKernel(library).CompiledFor(Target{.sm = 75, .ptx_isa = 63}).status(),
+                                       library.PtxFor({.sm = 75, .ptx_isa = 63}).status()}) {
+      EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << code;
+      EXPECT_THAT(Message(status), HasSubstr(absl::StrCat("lib.bc: ", message))) << code;
+    }
+  }
+  // What nothing calls may be whatever it likes.
+  const DeviceLibrary other = DeviceLibrary::FromBitcode(Bitcode(absl::StrCat(kIr, R"(
+define float @other(float %a) {
+  %r = call float @llvm.sin.f32(float %a)
+  ret float %r
+}
+declare float @llvm.sin.f32(float))")),
+                                                         "lib.bc")
+                                  .value();
+  EXPECT_THAT(Run(MeanKernel(other)), ElementsAre(2, 2.5f, 3, 3.5f));
+}
+
+// What the code generator itself has against it is the library's mistake, too.
+TEST_F(LibrariesTest, BitcodeThatLlvmComplainsOf) {
+  const DeviceLibrary library = DeviceLibrary::FromBitcode(Bitcode(R"(
+define float @mean(float %a, float %b) {
+  %r = call float asm "mov.f32 $0, $1;", "=f,{nowhere}"(float %a)
+  ret float %r
+})"),
+                                                           "lib.bc")
+                                    .value();
+  const absl::Status status = MeanKernel(library).On(device).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(Message(status), HasSubstr("kernel 'means': LLVM cannot make PTX of it with lib.bc: "));
 }
 
 // Kernels of one name and one text, with libraries of one name and other contents.

@@ -213,5 +213,19 @@ TEST(AllocationTest, HitsDoNotAllocate) {
   EXPECT_EQ(found, 100);
 }
 
+TEST(AllocationTest, GenericKernelsThatAreNotUsedDoNotAllocate) {
+  int64_t calls = 0;
+  EXPECT_EQ(AllocationsOf([&](int) {
+              GenericKernel kernel("a_kernel_with_a_long_name_that_is_never_used",
+                                   [&calls](const Device& device, const Signature& signature) {
+                                     ++calls;
+                                     return Kernel::Load(device, EmptyKernel(signature));
+                                   });
+              const GenericKernel moved = std::move(kernel);
+            }),
+            0);
+  EXPECT_EQ(calls, 0);
+}
+
 }  // namespace
 }  // namespace slipway

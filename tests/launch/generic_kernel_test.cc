@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "tests/launch/expect_launch.h"
 
 namespace slipway {
@@ -150,6 +151,73 @@ TEST_F(GenericKernelTest, CopiesShareWhatIsMade) {
   EXPECT_TRUE(copy(stream_, config_, Vector(10)).ok());
   EXPECT_THAT(asked_, SizeIs(1));
   EXPECT_THAT(copy.variants(), SizeIs(1));
+}
+
+absl::StatusOr<Kernel> MakeEmpty(const Device& device, const Signature& signature) {
+  return Kernel::Load(device, EmptyKernel(signature));
+}
+
+// With a name that is a literal and a maker that is small, nothing is made before the first use.
+TEST_F(GenericKernelTest, CopiedAndMovedBeforeAndAfterTheFirstUse) {
+  for (const bool used : {false, true}) {
+    GenericKernel first("first", &MakeEmpty);
+    EXPECT_TRUE(!used || first(stream_, config_, 1.0f).ok());
+    const GenericKernel copy = first;
+    ASSERT_TRUE(copy(stream_, config_, 2).ok());
+    EXPECT_THAT(first.variants(), SizeIs(used ? 2 : 1));
+
+    GenericKernel moved = std::move(first);
+    EXPECT_EQ(moved.name(), "first");
+    EXPECT_THAT(moved.variants(), SizeIs(used ? 2 : 1));
+
+    GenericKernel other("other", &MakeEmpty);
+    EXPECT_TRUE(!used || other(stream_, config_, 1.0f).ok());
+    moved = std::move(other);
+    EXPECT_EQ(moved.name(), "other");
+    EXPECT_THAT(moved.variants(), SizeIs(used ? 1 : 0));
+    moved = copy;
+    EXPECT_EQ(moved.name(), "first");
+    EXPECT_EQ(copy.counters().compiles, used ? 2u : 1u);
+  }
+  TakeRecordedLaunches();
+}
+
+TEST_F(GenericKernelTest, OneThatWasMovedFromMakesNothing) {
+  GenericKernel kernel("kernel", &MakeEmpty);
+  const GenericKernel moved = std::move(kernel);
+  EXPECT_THAT(kernel(stream_, config_, 1.0f).ToString(),
+              HasSubstr("its maker is empty"));  // NOLINT(bugprone-use-after-move)
+  EXPECT_TRUE(moved(stream_, config_, 1.0f).ok());
+  TakeRecordedLaunches();
+}
+
+TEST_F(GenericKernelTest, NamesOfEveryKind) {
+  const std::string text = "a_name_that_no_string_keeps_in_itself";
+  char array[8] = "array";
+  const char* const pointer = "pointer";
+  const GenericKernel of_array(array, &MakeEmpty);
+  array[0] = 'X';  // It was copied.
+  EXPECT_EQ(of_array.name(), "array");
+  EXPECT_EQ(GenericKernel(text, &MakeEmpty).name(), text);
+  EXPECT_EQ(GenericKernel(text + "!", &MakeEmpty).name(), text + "!");
+  EXPECT_EQ(GenericKernel(pointer, &MakeEmpty).name(), "pointer");
+  EXPECT_EQ(GenericKernel("literal", &MakeEmpty).name(), "literal");
+}
+
+TEST_F(GenericKernelTest, SmallMakersKeepWhatTheyCapture) {
+  int64_t calls = 0;
+  const GenericKernel by_reference("k", [&calls](const Device& device, const Signature& signature) {
+    ++calls;
+    return MakeEmpty(device, signature);
+  });
+  const float number = 7;
+  const GenericKernel by_value("k", [number](const Device&, const Signature&) -> absl::StatusOr<Kernel> {
+    return absl::UnimplementedError(absl::StrCat("captured ", number));
+  });
+  ASSERT_TRUE(by_reference(stream_, config_, 1.0f).ok());
+  EXPECT_EQ(calls, 1);
+  EXPECT_EQ(by_value(stream_, config_, 1.0f), absl::UnimplementedError("captured 7"));
+  TakeRecordedLaunches();
 }
 
 TEST_F(GenericKernelTest, PreparedAheadAndBound) {

@@ -144,6 +144,28 @@ TEST_P(ComputingModuleTest, VariablesAsNumbersAndArrays) {
   EXPECT_EQ(GetSymbol<float>(module, "scale").value(), 3.0f);
 }
 
+// As NVRTC writes them, whose variables are not .visible.
+TEST_P(ComputingModuleTest, VariablesThatAreNotVisible) {
+  const Module module = Module::Load(device_, R"(
+.version 7.0
+.target sm_75
+.address_size 64
+.global .align 4 .u32 hidden = 7;
+.const .align 4 .b8 _ZN1n1dE[16];
+.visible .entry k(.param .u64 .ptr .global .align 4 p) {
+  .reg .u64 %rd; .reg .u32 %r;
+  ld.param.u64 %rd, [p];
+  ld.global .u32 %r, [%rd];
+  ret;
+}
+)")
+                            .value();
+  EXPECT_THAT(module.globals(), ElementsAre("hidden", "_ZN1n1dE"));
+  EXPECT_EQ(GetSymbol<uint32_t>(module, "hidden").value(), 7u);
+  EXPECT_THAT(Message(GetSymbol<uint32_t>(module, "hiden").status()),
+              HasSubstr("the module has no variable 'hiden' (did you mean 'hidden'?); it has hidden, _ZN1n1dE"));
+}
+
 TEST_P(ComputingModuleTest, WhatDoesNotFitAVariable) {
   const Module module = Module::Load(device_, kPtx).value();
   const auto error = [](const absl::Status& status, absl::StatusCode code) {
@@ -160,8 +182,7 @@ TEST_P(ComputingModuleTest, WhatDoesNotFitAVariable) {
   EXPECT_THAT(error(GetSymbol<char>(module, "offset").status(), kInvalidArgument), HasSubstr("has 8 bytes"));
   EXPECT_THAT(error(GetSymbol<float>(module, "scael").status(), kNotFound),
               HasSubstr("the module has no variable 'scael' (did you mean 'scale'?); it has scale, table, offset, odd "
-                        "(names as in the PTX, where it has to be .visible: C++ names are mangled unless they are "
-                        "extern \"C\")"));
+                        "(names as in the PTX: C++ names are mangled unless they are extern \"C\")"));
   EXPECT_THAT(error(module.GetFunction("aply").status(), kNotFound),
               HasSubstr("the module has no kernel 'aply' (did you mean 'apply'?); it has apply"));
   EXPECT_THAT(error(module.GetGlobal("apply").status(), kNotFound), HasSubstr("no variable 'apply'"));

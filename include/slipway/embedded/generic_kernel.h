@@ -18,13 +18,12 @@
 #include <utility>
 #include <vector>
 
-#include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "slipway/compile_options.h"
 #include "slipway/device.h"
 #include "slipway/embedded/generic_trace.h"
 #include "slipway/generic_kernel.h"
 #include "slipway/kernel.h"
+#include "slipway/kernel_name.h"
 #include "slipway/signature.h"
 
 namespace slipway {
@@ -39,25 +38,34 @@ namespace slipway {
 // not meet, another number of indices than the rank), for another number of arguments than parameters, or for pointers
 // and structs, which embedded kernels do not take; and whatever compiling and loading return. variants() shows what
 // each signature became.
+//
+// A kernel that is never used allocates nothing, and costs some thirty instructions, where its name is a literal, its
+// parameters have no names, nothing but the defaults is asked for, and at most 8 bytes are captured.
 template <class F>
-GenericKernel MakeGenericKernel(std::string name, std::initializer_list<const char*> parameter_names, F&& function,
-                                const CompileOptions& options = {}) {
+GenericKernel MakeGenericKernel(const KernelName& name, std::initializer_list<const char*> parameter_names,
+                                F&& function, const CompileOptions& options = {}) {
   using Function = std::decay_t<F>;
-  auto traced = std::make_shared<const Function>(std::forward<F>(function));
-  std::vector<std::string> names(parameter_names.begin(), parameter_names.end());
-  auto make = [name, names = std::move(names), traced = std::move(traced), options](
-                  const Device& device, const Signature& signature) -> absl::StatusOr<Kernel> {
-    if (absl::Status status = internal::CheckTraceable(name, signature, internal::CountParams<Function>());
-        !status.ok()) {
-      return status;
+  if constexpr (internal::kFitsRecipe<Function>) {
+    if (name.literal() != nullptr && parameter_names.size() == 0 && options == CompileOptions{}) {
+      return GenericKernel(internal::Recipe::Of(
+          name.literal(), Function(function), [](const char* text, const void* kept) -> GenericKernel::Maker {
+            return
+                [text, traced = *static_cast<const Function*>(kept)](const Device& device, const Signature& signature) {
+                  return internal::MakeTraced(text, {}, traced, CompileOptions{}, device, signature);
+                };
+          }));
     }
-    return internal::LoadTraced(device, *internal::TraceFor(name, names, signature, *traced), options);
+  }
+  auto traced = std::make_shared<const Function>(std::forward<F>(function));
+  auto make = [text = name.ToString(), names = std::vector<std::string>(parameter_names.begin(), parameter_names.end()),
+               traced = std::move(traced), options](const Device& device, const Signature& signature) {
+    return internal::MakeTraced(text, names, *traced, options, device, signature);
   };
-  return GenericKernel(std::move(name), std::move(make));
+  return GenericKernel(name, std::move(make));
 }
 template <class F>
-GenericKernel MakeGenericKernel(std::string name, F&& function, const CompileOptions& options = {}) {
-  return MakeGenericKernel(std::move(name), {}, std::forward<F>(function), options);
+GenericKernel MakeGenericKernel(const KernelName& name, F&& function, const CompileOptions& options = {}) {
+  return MakeGenericKernel(name, {}, std::forward<F>(function), options);
 }
 
 }  // namespace slipway

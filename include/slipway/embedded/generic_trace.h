@@ -78,6 +78,14 @@ std::shared_ptr<const TracedKernel> TraceFor(const std::string& name, const std:
 // Compiles and loads what was traced, or says why it cannot be.
 absl::StatusOr<Kernel> LoadTraced(const Device& device, const TracedKernel& traced, const CompileOptions& options);
 
+// All of that.
+template <class F>
+absl::StatusOr<Kernel> MakeTraced(const std::string& name, const std::vector<std::string>& names, const F& function,
+                                  const CompileOptions& options, const Device& device, const Signature& signature) {
+  if (absl::Status status = CheckTraceable(name, signature, CountParams<F>()); !status.ok()) return status;
+  return LoadTraced(device, *TraceFor(name, names, signature, function), options);
+}
+
 }  // namespace slipway::internal
 
 #endif  // SLIPWAY_EMBEDDED_GENERIC_TRACE_H_
