@@ -37,6 +37,7 @@
 #include "absl/types/span.h"
 #include "slipway/arg.h"
 #include "slipway/array.h"
+#include "slipway/bound_launch.h"
 #include "slipway/compile_options.h"
 #include "slipway/device.h"
 #include "slipway/elementwise_options.h"
@@ -136,6 +137,12 @@ class Elementwise {
   }
   absl::Status IntoByName(const Stream& stream, absl::Span<const NamedArg> args) const;
   absl::Status IntoByPosition(const Stream& stream, absl::Span<const Arg> args) const;
+
+  // The call with these arguments, outputs first, packed once, to be launched again and again (bound_launch.h), for the
+  // price of a bound launch whatever they are. Its parameters have the text's names: numbers may be set anew ("a"), an
+  // array of the same geometry too, where the text reads it in one way only. Arrays are views, as in any bound launch.
+  // Errors as Into's, and INVALID_ARGUMENT where there are no elements.
+  absl::StatusOr<BoundLaunch> Bind(const Device& device, absl::Span<const Arg> args) const;
 
   // What a call with such arguments would be compiled to, for a target whose device need not be here. `arguments` names
   // each input, and may name outputs whose dtype is not to be inferred (those that are written by index it has to):

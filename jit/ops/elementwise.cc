@@ -151,8 +151,11 @@ struct Elementwise::State {
     absl::InlinedVector<Arg, kMaxRank> extents;  // and to the last of them.
   };
   absl::StatusOr<Specialized> Specialize(const Device& device, const Arguments& arguments, const Shapes& shapes) const;
+  absl::StatusOr<const Kernel*> KernelFor(const Device& device, const text::Typing& typing,
+                                          const Specialized& specialized);
   absl::StatusOr<Plan> PlanFor(const Device& device, const Arguments& arguments, const text::Typing& typing,
                                const Shapes& shapes);
+  absl::StatusOr<BoundLaunch> Bind(const Device& device, const Arguments& arguments);
   // The plan of the call, kept if there is room; else `here` holds it.
   absl::StatusOr<const Plan*> KeptPlan(const Device& device, absl::Span<const uint64_t> key, const Arguments& arguments,
                                        const text::Typing& typing, const Shapes& shapes,
@@ -304,15 +307,37 @@ absl::StatusOr<Elementwise::State::Specialized> Elementwise::State::Specialize(c
   return specialized;
 }
 
+absl::StatusOr<const Kernel*> Elementwise::State::KernelFor(const Device& device, const text::Typing& typing,
+                                                            const Specialized& specialized) {
+  auto key = elementwise::KeyOf(specialized.form);
+  key.push_back(reinterpret_cast<uint64_t>(device.state().get()));
+  return kernels.GetOrMake(key, [&] { return CompileFor(device, typing, specialized.form); });
+}
+
 absl::StatusOr<Plan> Elementwise::State::PlanFor(const Device& device, const Arguments& arguments,
                                                  const text::Typing& typing, const Shapes& shapes) {
   SLIPWAY_ASSIGN_OR_RETURN(const Specialized specialized, Specialize(device, arguments, shapes));
-  auto key = elementwise::KeyOf(specialized.form);
-  key.push_back(reinterpret_cast<uint64_t>(device.state().get()));
-  SLIPWAY_ASSIGN_OR_RETURN(const Kernel* kernel,
-                           kernels.GetOrMake(key, [&] { return CompileFor(device, typing, specialized.form); }));
+  SLIPWAY_ASSIGN_OR_RETURN(const Kernel* kernel, KernelFor(device, typing, specialized));
   return elementwise::MakePlan(*kernel, program, shapes.loop, specialized.elements, specialized.form.lanes, arguments,
                                specialized.given, specialized.extents);
+}
+
+absl::StatusOr<BoundLaunch> Elementwise::State::Bind(const Device& device, const Arguments& arguments) {
+  SLIPWAY_RETURN_IF_ERROR(elementwise::CheckArguments(program, arguments, device));
+  SLIPWAY_ASSIGN_OR_RETURN(const text::Typing* typing, TypingOf(arguments));
+  SLIPWAY_ASSIGN_OR_RETURN(const Shapes shapes, ShapesOf(program, arguments));
+  SLIPWAY_RETURN_IF_ERROR(CheckOverlaps(program, arguments, shapes.loop));
+  if (ElementCount(shapes.loop.rank, shapes.loop.extents) == 0) {
+    return absl::InvalidArgumentError("there are no elements, so there is nothing to launch again and again");
+  }
+  SLIPWAY_ASSIGN_OR_RETURN(const Specialized specialized, Specialize(device, arguments, shapes));
+  SLIPWAY_ASSIGN_OR_RETURN(const Kernel* kernel, KernelFor(device, *typing, specialized));
+  absl::InlinedVector<Arg, 16> args;
+  for (const Given& given : specialized.given) {
+    args.push_back(given.view.has_value() ? Arg(*given.view) : elementwise::ArgAt(arguments, given.argument));
+  }
+  args.insert(args.end(), specialized.extents.begin(), specialized.extents.end());
+  return kernel->Bind(ForSize((specialized.elements - 1) / specialized.form.lanes + 1), args);
 }
 
 absl::StatusOr<const Plan*> Elementwise::State::KeptPlan(const Device& device, absl::Span<const uint64_t> key,
@@ -431,6 +456,11 @@ absl::Status Elementwise::CheckOneOutput() const {
 absl::Status Elementwise::IntoByName(const Stream& stream, absl::Span<const NamedArg> args) const {
   SLIPWAY_ASSIGN_OR_RETURN(const Arguments arguments, BindByName(state_->program, args, /*with_outputs=*/true));
   return state_->Run(stream, arguments);
+}
+
+absl::StatusOr<BoundLaunch> Elementwise::Bind(const Device& device, absl::Span<const Arg> args) const {
+  SLIPWAY_ASSIGN_OR_RETURN(const Arguments arguments, BindByPosition(state_->program, args, /*with_outputs=*/true));
+  return state_->Bind(device, arguments);
 }
 
 absl::Status Elementwise::IntoByPosition(const Stream& stream, absl::Span<const Arg> args) const {

@@ -8,16 +8,18 @@
 #include "slipway/submit.h"
 
 namespace slipway::elementwise {
+
+const Arg& ArgAt(const Arguments& arguments, size_t i) {
+  const size_t outputs = arguments.outputs.size();
+  return i < outputs ? *arguments.outputs[i] : *arguments.inputs[i - outputs];
+}
+
 namespace {
 
 using internal::CodedPlan;
 using internal::PlanForm;
 using internal::StoredPair;
 
-const Arg& ArgAt(const Arguments& arguments, size_t i) {
-  const size_t outputs = arguments.outputs.size();
-  return i < outputs ? *arguments.outputs[i] : *arguments.inputs[i - outputs];
-}
 size_t CountOf(const Arguments& arguments) { return arguments.outputs.size() + arguments.inputs.size(); }
 
 // The words {data, shape, strides} of an array.

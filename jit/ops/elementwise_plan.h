@@ -20,7 +20,10 @@
 
 namespace slipway::elementwise {
 
-// Where one argument goes. Arguments are counted outputs first.
+// Arguments are counted outputs first.
+const Arg& ArgAt(const Arguments& arguments, size_t i);
+
+// Where one argument goes.
 struct PlannedParam {
   uint32_t argument = 0;
   uint32_t offset = 0;  // In the launch buffer.
