@@ -78,7 +78,7 @@ void RunCase(const Options& options, const Device& device, const char* name, siz
   const StateVector derivatives = MakeStates(device, model, MemoryLayout::kFlat, g, s).value();
   if (!FillStates(model, values, states).ok()) Fail("the states could not be copied");
   const ParameterValues parameters = ParametersOn(device, model, values, g, s).value();
-  BoundLaunch launch = rhs.Bind(device, states, derivatives, parameters).value();
+  BoundRightHandSide launch = rhs.Bind(device, states, derivatives, parameters).value();
 
   std::vector<std::vector<double>> d(4, std::vector<double>(groups * stages));
   const auto of = [&](const char* which) { return values.find(which)->second.data(); };

@@ -68,9 +68,10 @@ CUdeviceptr NewAddress(size_t bytes) {
 
 const CUcontext kContext = reinterpret_cast<CUcontext>(0x1000);
 
-// Plain data without a destructor: threads use it while they end, and static objects after main has returned.
+// Plain data without a destructor: threads use it while they end, and static objects after main has returned. Small:
+// glibc has little room for such in a shared library that a program opens while it runs.
 struct ContextStack {
-  static constexpr int kCapacity = 256;
+  static constexpr int kCapacity = 32;
   CUcontext entries[kCapacity];
   int depth;
 

@@ -42,7 +42,7 @@ absl::StatusOr<double> ErrorOf(const Stream& stream, const Model& model, const R
   SLIPWAY_ASSIGN_OR_RETURN(const StateVector derivatives, MakeStates(device, model, layout, groups, stages));
   SLIPWAY_ASSIGN_OR_RETURN(const ParameterValues parameters, ParametersOn(device, model, values, groups, stages));
   SLIPWAY_RETURN_IF_ERROR(FillStates(model, values, states));
-  SLIPWAY_ASSIGN_OR_RETURN(const BoundLaunch launch, rhs.Bind(device, states, derivatives, parameters));
+  SLIPWAY_ASSIGN_OR_RETURN(const BoundRightHandSide launch, rhs.Bind(device, states, derivatives, parameters));
   SLIPWAY_RETURN_IF_ERROR(launch.Launch(stream));
   SLIPWAY_RETURN_IF_ERROR(stream.Synchronize());
   const std::vector<std::vector<double>> wanted =

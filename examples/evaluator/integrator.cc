@@ -51,10 +51,10 @@ absl::StatusOr<Trajectory> Integrate(const Stream& stream, const Model& model, c
                            Elementwise::Parse("y = x + h * (k1 + 2 * (k2 + k3) + k4)", "x, k1, k2, k3, k4, h -> y"));
   // Where each slope is taken: at y, or at y moved along the one before; and when.
   constexpr double kAhead[4] = {0, 0.5, 0.5, 1};
-  std::vector<BoundLaunch> evaluate;
+  std::vector<BoundRightHandSide> evaluate;
   std::vector<Launches> moves;
   for (int i = 0; i < 4; ++i) {
-    SLIPWAY_ASSIGN_OR_RETURN(BoundLaunch launch, rhs.Bind(device, i == 0 ? y : moved, slopes[i], parameters));
+    SLIPWAY_ASSIGN_OR_RETURN(BoundRightHandSide launch, rhs.Bind(device, i == 0 ? y : moved, slopes[i], parameters));
     evaluate.push_back(std::move(launch));
     if (i == 0) continue;
     SLIPWAY_ASSIGN_OR_RETURN(Launches launches, BindAll(device, move, {&moved, &y, &slopes[i - 1]}, kAhead[i] * dt));

@@ -4,7 +4,10 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -12,6 +15,7 @@
 #include "slipway/array.h"
 #include "slipway/bound_launch.h"
 #include "slipway/elementwise.h"
+#include "slipway/stream.h"
 
 namespace slipway::evaluator {
 
@@ -33,26 +37,65 @@ struct ParameterValues {
   std::map<std::string, AnyArray, std::less<>> arrays;
 };
 
+// What depends on numbers alone is computed on the host, once for each change of a number, and is one of the kernel's.
+struct HostNumber {
+  std::string name;  // "number1" and so on.
+  ExpressionPtr value;
+};
+
+// A launch that computes derivatives from states, which stay where they are.
+class BoundRightHandSide {
+ public:
+  // Changes a number of the model, or the time. NOT_FOUND if the model has none of that name.
+  absl::Status Set(std::string_view name, double value);
+  absl::Status Launch(const Stream& stream) const { return launch_.Launch(stream); }
+
+ private:
+  friend class RightHandSide;
+  BoundRightHandSide(BoundLaunch launch, Model model, std::map<std::string, double, std::less<>> numbers,
+                     std::vector<HostNumber> host_numbers, std::set<std::string> used)
+      : launch_(std::move(launch)),
+        model_(std::move(model)),
+        numbers_(std::move(numbers)),
+        host_numbers_(std::move(host_numbers)),
+        used_(std::move(used)) {}
+
+  BoundLaunch launch_;
+  Model model_;
+  std::map<std::string, double, std::less<>> numbers_;
+  std::vector<HostNumber> host_numbers_;
+  std::set<std::string> used_;  // Numbers that the kernel has itself.
+};
+
 class RightHandSide {
  public:
   static absl::StatusOr<RightHandSide> Compile(const Model& model);
 
   // The text that the model became.
   const std::string& text() const { return text_; }
+  // Whether the kernel has the state or parameter of that name.
+  bool Uses(const std::string& name) const { return used_.contains(name); }
 
   // A launch that computes `derivatives` from `states`, which stay where they are; set "time" and other numbers by
   // name. INVALID_ARGUMENT for a parameter that is missing or has another shape than its declaration says.
-  absl::StatusOr<BoundLaunch> Bind(const Device& device, const StateVector& states, const StateVector& derivatives,
-                                   const ParameterValues& parameters) const;
+  absl::StatusOr<BoundRightHandSide> Bind(const Device& device, const StateVector& states,
+                                          const StateVector& derivatives, const ParameterValues& parameters) const;
 
  private:
-  RightHandSide(Model model, std::string text, Elementwise formula)
-      : model_(std::move(model)), text_(std::move(text)), formula_(std::move(formula)) {}
+  RightHandSide(Model model, std::string text, Elementwise formula, std::set<std::string> used,
+                std::vector<HostNumber> host_numbers)
+      : model_(std::move(model)),
+        text_(std::move(text)),
+        formula_(std::move(formula)),
+        used_(std::move(used)),
+        host_numbers_(std::move(host_numbers)) {}
   absl::Status CheckShape(const Named& parameter, const AnyArrayView& value, absl::Span<const int64_t> cells) const;
 
   Model model_;
   std::string text_;
   Elementwise formula_;
+  std::set<std::string> used_;
+  std::vector<HostNumber> host_numbers_;
 };
 
 }  // namespace slipway::evaluator

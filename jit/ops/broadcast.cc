@@ -1,6 +1,7 @@
 #include "jit/ops/broadcast.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <numeric>
 #include <string>
@@ -166,6 +167,37 @@ ByteRange RangeOf(absl::Span<const int64_t> shape, absl::Span<const int64_t> str
   return {saturate(begin), saturate(end)};
 }
 
+namespace {
+
+// Where the bytes of a footprint lie modulo `step`: from `begin` on, so many. Strides that are multiples of `step` say
+// nothing there.
+struct Arc {
+  uint64_t begin = 0;
+  __int128 width = 0;
+};
+Arc ArcOf(const Footprint& footprint, uint64_t step) {
+  const __int128 modulus = step;
+  __int128 low = 0, high = footprint.item_size;
+  for (size_t d = 0; d < footprint.shape.size(); ++d) {
+    int64_t stride = 0, reach = 0;
+    const bool counts = !__builtin_mul_overflow(footprint.strides[d], footprint.item_size, &stride) &&
+                        !__builtin_mul_overflow(footprint.shape[d] - 1, stride, &reach);
+    if (!counts) return {0, modulus + 1};  // Everywhere.
+    if (stride % modulus != 0) (reach < 0 ? low : high) += reach;
+  }
+  return {static_cast<uint64_t>(((footprint.address + low) % modulus + modulus) % modulus), high - low};
+}
+
+// Whether the bytes of two footprints lie apart modulo `step`.
+bool AreApart(const Footprint& a, const Footprint& b, uint64_t step) {
+  const Arc first = ArcOf(a, step), second = ArcOf(b, step);
+  const uint64_t from_first =
+      second.begin >= first.begin ? second.begin - first.begin : second.begin + (step - first.begin);
+  return from_first >= first.width && from_first + second.width <= step;
+}
+
+}  // namespace
+
 bool MayOverlap(const Footprint& a, const Footprint& b) {
   const ByteRange range_a = RangeOf(a.shape, a.strides, a.item_size);
   const ByteRange range_b = RangeOf(b.shape, b.strides, b.item_size);
@@ -174,18 +206,22 @@ bool MayOverlap(const Footprint& a, const Footprint& b) {
   const __int128 first_b = static_cast<__int128>(b.address);
   if (first_a + range_a.end <= first_b + range_b.begin || first_b + range_b.end <= first_a + range_a.begin)
     return false;
-  // All elements of both lie at a fixed distance modulo the common divisor of the steps.
+  // Steps to look at the addresses by: the common divisor of all strides (every second element of one buffer each), and
+  // each stride (rows of a matrix, of which each has some columns).
   uint64_t divisor = 0;
+  std::array<uint64_t, 2 * kMaxRank + 1> steps;
+  size_t count = 0;
   for (const Footprint* side : {&a, &b}) {
     for (size_t d = 0; d < side->shape.size(); ++d) {
-      if (side->shape[d] == 1) continue;
-      divisor = std::gcd(divisor, static_cast<uint64_t>(Magnitude(side->strides[d])) * side->item_size);
+      const uint64_t step = static_cast<uint64_t>(Magnitude(side->strides[d])) * static_cast<uint64_t>(side->item_size);
+      if (side->shape[d] == 1 || step == 0) continue;
+      divisor = std::gcd(divisor, step);
+      steps[count++] = step;
     }
   }
   if (divisor == 0) return true;
-  const uint64_t distance = static_cast<uint64_t>(
-      ((first_b - first_a) % static_cast<__int128>(divisor) + static_cast<__int128>(divisor)) % divisor);
-  return distance < static_cast<uint64_t>(a.item_size) || distance + b.item_size > divisor;
+  steps[count++] = divisor;
+  return std::none_of(steps.begin(), steps.begin() + count, [&](uint64_t step) { return AreApart(a, b, step); });
 }
 
 }  // namespace slipway::elementwise

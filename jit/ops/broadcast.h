@@ -79,8 +79,8 @@ struct Footprint {
 };
 
 // Whether two arrays may share a byte. False is proved: ranges apart, or interleaved (every second element of one
-// buffer each, the real and the imaginary parts); true may be over-cautious for shapes that interleave in less regular
-// ways.
+// buffer each, the real and the imaginary parts, other columns of one matrix); true may be over-cautious for shapes that
+// interleave in less regular ways.
 bool MayOverlap(const Footprint& a, const Footprint& b);
 
 }  // namespace slipway::elementwise

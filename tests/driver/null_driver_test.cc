@@ -105,7 +105,7 @@ TEST_P(NullTablesTest, TheContextStackHasAnEnd) {
   ASSERT_EQ(api().DevicePrimaryCtxRetain(&context, 0), CUDA_SUCCESS);
   int pushed = 0;
   while (pushed < 1000 && api().CtxPushCurrent(context) == CUDA_SUCCESS) ++pushed;
-  EXPECT_EQ(pushed, 256);
+  EXPECT_EQ(pushed, 32);
   EXPECT_EQ(api().CtxPushCurrent(context), CUDA_ERROR_OUT_OF_MEMORY);
   while (pushed-- > 0) EXPECT_EQ(api().CtxPopCurrent(&context), CUDA_SUCCESS);
   EXPECT_EQ(api().CtxPopCurrent(&context), CUDA_ERROR_INVALID_CONTEXT);

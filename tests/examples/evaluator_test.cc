@@ -77,8 +77,9 @@ TEST(EvaluatorTest, MeansWhatHandwrittenLoopsDo) {
       const StateVector derivatives = MakeStates(device, model, layout, g, s).value();
       const ParameterValues parameters = ParametersOn(device, model, v, g, s).value();
       ASSERT_EQ(FillStates(model, v, states), absl::OkStatus());
-      BoundLaunch launch = rhs.Bind(device, states, derivatives, parameters).value();
+      BoundRightHandSide launch = rhs.Bind(device, states, derivatives, parameters).value();
       ASSERT_EQ(launch.Set("time", 0.75), absl::OkStatus());
+      EXPECT_EQ(launch.Set("speed", 1), absl::NotFoundError("the model has no number 'speed'"));
       ASSERT_EQ(launch.Launch(stream), absl::OkStatus());
       ASSERT_EQ(stream.Synchronize(), absl::OkStatus());
       EXPECT_THAT(derivatives.views[0].ToVector<double>().value(), Pointwise(DoubleNear(1e-9), da));
@@ -145,6 +146,7 @@ TEST(EvaluatorTest, MistakesAreShown) {
   const Device device = Device::Open("cpu").value();
   const Model model = ParseModel("state S\nnumber a\nstage b\nd S = a * b").value();
   const RightHandSide rhs = RightHandSide::Compile(model).value();
+  EXPECT_FALSE(rhs.Uses("S"));
   const StateVector states = MakeStates(device, model, MemoryLayout::kFlat, 4, 2).value();
   ParameterValues parameters;
   const auto bind = [&] { return std::string(rhs.Bind(device, states, states, parameters).status().message()); };

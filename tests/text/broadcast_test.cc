@@ -229,6 +229,17 @@ TEST(OverlapTest, InterleavedHalvesAreApart) {
   EXPECT_FALSE(MayOverlap(odd, even));
   odd.address += 2;
   EXPECT_TRUE(MayOverlap(even, odd));
+  // Columns 0 to 2 and 3 to 4 of a matrix of 5; then such that share one.
+  const int64_t left_shape[] = {4, 3}, right_shape[] = {4, 2}, rows[] = {5, 1}, flipped[] = {-5, -1};
+  const Footprint left{.address = 4096, .item_size = 8, .shape = left_shape, .strides = rows};
+  Footprint right{.address = 4096 + 24, .item_size = 8, .shape = right_shape, .strides = rows};
+  EXPECT_FALSE(MayOverlap(left, right));
+  right.address = 4096 + 16;
+  EXPECT_TRUE(MayOverlap(left, right));
+  right = {.address = 4096 + 8 * (3 * 5 + 4), .item_size = 8, .shape = right_shape, .strides = flipped};
+  EXPECT_FALSE(MayOverlap(left, right));
+  right.address -= 8;
+  EXPECT_TRUE(MayOverlap(right, left));
 }
 
 }  // namespace
