@@ -12,6 +12,7 @@
 #include "jit/nvvm_intrinsics.h"
 #include "jit/target.h"
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/Analysis/ValueTracking.h"
 #include "llvm/Bitcode/LLVMBitCodes.h"
 #include "llvm/Bitstream/BitstreamReader.h"
 #include "llvm/IR/Constants.h"
@@ -262,6 +263,7 @@ class CodeCheck {
     if (const auto* cast = llvm::dyn_cast<llvm::AddrSpaceCastInst>(&instruction)) {
       return LookAtSpaces(*cast->getSrcTy(), *cast->getDestTy());
     }
+    if (IsInConstantMemory(WrittenBy(instruction))) return "writes to constant memory";
     if (instruction.isAtomic()) return LookAtAtomic(instruction);
     switch (instruction.getOpcode()) {
       case llvm::Instruction::Invoke:
@@ -278,6 +280,22 @@ class CodeCheck {
       default:
         return "";
     }
+  }
+
+  // The address that an instruction writes to; nullptr if it does not.
+  static const llvm::Value* WrittenBy(const llvm::Instruction& instruction) {
+    if (const auto* store = llvm::dyn_cast<llvm::StoreInst>(&instruction)) return store->getPointerOperand();
+    if (const auto* update = llvm::dyn_cast<llvm::AtomicRMWInst>(&instruction)) return update->getPointerOperand();
+    if (const auto* exchange = llvm::dyn_cast<llvm::AtomicCmpXchgInst>(&instruction)) {
+      return exchange->getPointerOperand();
+    }
+    return nullptr;
+  }
+  static bool IsInConstantMemory(const llvm::Value* address) {
+    constexpr unsigned kConstant = 4;
+    if (address == nullptr) return false;
+    if (address->getType()->getPointerAddressSpace() == kConstant) return true;
+    return llvm::getUnderlyingObject(address)->getType()->getPointerAddressSpace() == kConstant;
   }
 
   static std::string LookAtSpaces(const llvm::Type& from, const llvm::Type& to) {

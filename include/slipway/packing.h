@@ -102,11 +102,15 @@ struct Packer<ArrayView<T, N, L>> {
   static constexpr bool kHasFacts = true;
   static constexpr TypeCode Code(const ArrayView<T, N, L>&) { return CodeOf(ParamKind::kArray, kDTypeOf<T>, N); }
   [[gnu::always_inline]] static void Store(std::byte* to, const ArrayView<T, N, L>& view) {
-    // The ABI struct is what a view begins with; see array.h. In pieces, which compilers copy without first computing
-    // the address of each view.
+    // The ABI struct is what a view begins with; see array.h.
     const auto* const from = reinterpret_cast<const std::byte*>(&view);
-    for (int d = 0; d < N; ++d) std::memcpy(to + 16 * d, from + 16 * d, 16);
-    std::memcpy(to + 16 * N, from + 16 * N, 8);
+    if constexpr (N > 3) {
+      std::memcpy(to, from, kMaxBytes);
+    } else {
+      // In pieces, which compilers copy without first computing the addresses of all views.
+      for (int d = 0; d < N; ++d) std::memcpy(to + 16 * d, from + 16 * d, 16);
+      std::memcpy(to + 16 * N, from + 16 * N, 8);
+    }
   }
   static Facts Misfit(const FactsDemand& demand, const ArrayView<T, N, L>& view) { return demand.Misfit(view.facts()); }
   static Facts FactsOf(const ArrayView<T, N, L>& view, uint16_t) { return view.facts(); }

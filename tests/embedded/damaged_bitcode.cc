@@ -90,7 +90,7 @@ int Main(int argc, char** argv) {
     if (result[0] == 'e' || result[0] == 'I') std::printf("%s %zu: %s\n", how.c_str(), i, result.c_str());
     ++results[result];
   }
-  for (const auto& [result, count] : results) std::printf("%d of %zu bytes %s\n", count, whole.size(), result.c_str());
+  for (const auto& [result, count] : results) std::printf("%d %s\n", count, result.c_str());
   return 0;
 }
 

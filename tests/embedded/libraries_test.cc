@@ -441,11 +441,16 @@ TEST_F(LibrariesTest, BitcodeThatDeviceCodeCannotBe) {
       {"%p = alloca i32, addrspace(5)\n%t = addrspacecast ptr addrspace(5) %p to ptr addrspace(1)\n"
        "%r = load float, ptr addrspace(1) %t",
        "'mean' casts an address of space 5 to space 1"},
+      {"%t = atomicrmw add ptr addrspacecast (ptr addrspace(4) @fixed to ptr), i32 1 monotonic\n%r = sitofp i32 %t to "
+       "float",
+       "'mean' writes to constant memory"},
+      {"store i32 1, ptr addrspace(4) @fixed\n%r = fadd float %a, %b", "'mean' writes to constant memory"},
       {"%r = musttail call float @mean(float %a, float %b)", "'mean' has a call that must be a jump"},
       {"indirectbr ptr %q, [label %next]\nnext:\n%r = fadd float %a, %b", "'mean' uses"},
   };
   for (const auto& [code, message] : kCode) {
     const DeviceLibrary library = DeviceLibrary::FromBitcode(Bitcode(absl::StrCat(R"(
+@fixed = addrspace(4) constant i32 7
 declare float @llvm.sin.f32(float)
 declare float @llvm.pow.f32(float, float)
 declare i64 @llvm.x86.rdtsc()
