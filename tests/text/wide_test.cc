@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <complex>
 #include <cstdint>
 #include <string>
@@ -157,6 +158,35 @@ TEST_F(WideValuesTest, EverySizeAndWhatIsLeftOver) {
   }
   EXPECT_EQ(text.compiles(), 1u);
   EXPECT_THAT(text.Inspect()[0].inspection->ptx, HasSubstr("v4.b32"));
+}
+
+// 16-bit floats are computed two at a time, as one at a time: here the inner result has more bits than the type.
+template <class T>
+void CheckPairs(const Device& device, const Stream& stream, const char* instruction) {
+  const Elementwise text = Elementwise::Parse("z = a * x + y - abs(y)").value();
+  for (int64_t n : {1, 7, 8, 9, 100}) {
+    const T a(1.0078125f);
+    std::vector<T> x, y;
+    std::vector<float> want;
+    for (int64_t i = 0; i < n; ++i) {
+      x.push_back(T(static_cast<float>(i % 11 - 5) * 1.0078125f)), y.push_back(T(static_cast<float>(i % 7) - 3));
+      const float fx(x.back()), fy(y.back()), fa(a);
+      const float sum(T(std::fma(fa, fx, fy)));  // Exact in float32, so rounded once.
+      want.push_back(static_cast<float>(T(sum - std::fabs(fy))));
+    }
+    const auto given_x = Array<T, 1>::From(device, x).value(), given_y = Array<T, 1>::From(device, y).value();
+    const auto z = Array<T, 1>::Zeros(device, n).value();
+    ASSERT_TRUE(text.Into(stream, z, a, given_x, given_y).ok());
+    ASSERT_TRUE(stream.Synchronize().ok());
+    std::vector<float> got;
+    for (const T& value : z.ToVector().value()) got.push_back(static_cast<float>(value));
+    EXPECT_EQ(got, want) << n;
+  }
+  EXPECT_THAT(text.Inspect()[0].inspection->ptx, HasSubstr(instruction));
+}
+TEST_F(WideValuesTest, SixteenBitFloatsGoInPairs) {
+  CheckPairs<float16>(device_, stream_, "fma.rn.f16x2");
+  CheckPairs<bfloat16>(device_, stream_, "fma.rn.bf16x2");
 }
 
 TEST_F(WideValuesTest, InPlace) {
