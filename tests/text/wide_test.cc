@@ -179,7 +179,8 @@ void CheckPairs(const Device& device, const Stream& stream, const char* instruct
     ASSERT_TRUE(text.Into(stream, z, a, given_x, given_y).ok());
     ASSERT_TRUE(stream.Synchronize().ok());
     std::vector<float> got;
-    for (const T& value : z.ToVector().value()) got.push_back(static_cast<float>(value));
+    const std::vector<T> values = z.ToVector().value();
+    for (const T& value : values) got.push_back(static_cast<float>(value));
     EXPECT_EQ(got, want) << n;
   }
   EXPECT_THAT(text.Inspect()[0].inspection->ptx, HasSubstr(instruction));
