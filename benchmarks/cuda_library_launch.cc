@@ -1,8 +1,6 @@
 // What a launch costs through the CPU device's libcuda.so.1, beside the same call of the table inside the process.
 //
 //   cuda_library_launch [BURSTS]            nanoseconds of both, in turns, and their ratio
-//   cuda_library_launch table|library N     N launches that way, for callgrind:
-//     valgrind --tool=callgrind --toggle-collect='MeasuredLaunch*' bin/cuda_library_launch library 1000
 //
 // The device runs nothing before it is asked for (SLIPWAY_CPU_ASYNC=late, which the program sets), so that only the
 // launch is measured: its checks, its arguments, its place in the stream.
@@ -10,7 +8,6 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <vector>
 
 #include "driver/loader.h"
@@ -50,18 +47,11 @@ struct Launcher {
   slipway::CUfunction function = nullptr;
 };
 
-}  // namespace
-
-// With a name that callgrind finds.
-[[gnu::noinline]] slipway::CUresult MeasuredLaunch(const Launcher& launcher, void** arguments) {
-  return launcher.api.LaunchKernel(launcher.function, 1, 1, 1, 32, 1, 1, 0, launcher.stream, arguments, nullptr);
-}
-
-namespace {
-
 double NanosecondsOfALaunch(const Launcher& launcher, void** arguments) {
   const auto start = std::chrono::steady_clock::now();
-  for (int i = 0; i < kBurst; ++i) Check(MeasuredLaunch(launcher, arguments));
+  for (int i = 0; i < kBurst; ++i) {
+    Check(launcher.api.LaunchKernel(launcher.function, 1, 1, 1, 32, 1, 1, 0, launcher.stream, arguments, nullptr));
+  }
   const auto end = std::chrono::steady_clock::now();
   Check(launcher.api.StreamSynchronize(launcher.stream));
   return std::chrono::duration<double, std::nano>(end - start).count() / kBurst;
@@ -84,16 +74,6 @@ int main(int argc, char** argv) {
   unsigned long long a = 1, b = 2, c = 3;  // NOLINT(google-runtime-int)
   unsigned n = 4;
   void* arguments[] = {&a, &b, &c, &n};
-  if (argc == 3) {
-    const bool through_library = std::strcmp(argv[1], "library") == 0;
-    const Launcher launcher(through_library ? *library : slipway::CpuDriver());
-    for (int i = std::atoi(argv[2]); i > 0; --i) {
-      Check(MeasuredLaunch(launcher, arguments));
-      if (i % kBurst == 0) Check(launcher.api.StreamSynchronize(launcher.stream));
-    }
-    Check(launcher.api.StreamSynchronize(launcher.stream));
-    return 0;
-  }
   const int bursts = argc > 1 ? std::max(1, std::atoi(argv[1])) : 2000;
   const Launcher in_table(slipway::CpuDriver());
   const Launcher in_library(*library);

@@ -45,16 +45,15 @@ class Outcomes(unittest.TextTestResult):
 
 
 def run_module(name):
-    import without_nvjitlink  # noqa: F401: before numba.
-
     suite = unittest.defaultTestLoader.loadTestsFromName(name)
     unittest.TextTestRunner(stream=sys.stdout, resultclass=Outcomes, verbosity=0).run(suite)
 
 
 def in_process(name, limit):
     command = [sys.executable, __file__, "--module", name]
+    environment = {**os.environ, "PYTHONPATH": str(pathlib.Path(__file__).parent.resolve())}  # For sitecustomize.py.
     try:
-        done = subprocess.run(command, text=True, errors="replace", stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        done = subprocess.run(command, env=environment, text=True, errors="replace", stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               timeout=limit)
         ending = "" if done.returncode == 0 else f"\nslipway-outcome died {name} {done.returncode}\n"
         return done.stdout + ending
