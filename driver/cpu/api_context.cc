@@ -1,5 +1,6 @@
 // The primary contexts of the devices, and each thread's stack of current ones.
 #include <atomic>
+#include <cstdlib>
 
 #include "driver/cpu/api.h"
 #include "driver/cpu/limits.h"
@@ -8,19 +9,65 @@
 namespace slipway::cpu {
 namespace {
 
-// Plain data without a destructor: threads use it while they end, and static objects after main has returned.
-struct ContextStack {
-  static constexpr int kCapacity = 256;
-  CUcontext entries[kCapacity];
-  int depth;
+// Plain data without a destructor: threads use it while they end, and static objects after main has returned. Small: a
+// shared library that programs open while they run has little room for such (glibc's static TLS), so what few programs
+// need lies elsewhere, as long as they need it.
+class ContextStack {
+ public:
+  CUcontext top() const { return depth_ == 0 ? nullptr : at(depth_ - 1); }
+  bool empty() const { return depth_ == 0; }
+  // False if it is full.
+  bool Push(CUcontext context) {
+    if (depth_ == kCapacity) return false;
+    if (depth_ == kInline) {
+      more_ = static_cast<CUcontext*>(std::malloc(sizeof(CUcontext) * (kCapacity - kInline)));
+      if (more_ == nullptr) return false;
+    }
+    at(depth_++) = context;
+    return true;
+  }
+  CUcontext Pop() {
+    CUcontext popped = at(--depth_);
+    if (depth_ == kInline) {
+      std::free(more_);
+      more_ = nullptr;
+    }
+    return popped;
+  }
+  void ReplaceTop(CUcontext context) { at(depth_ - 1) = context; }
 
-  CUcontext top() const { return depth == 0 ? nullptr : entries[depth - 1]; }
+ private:
+  static constexpr int kInline = 8;
+  static constexpr int kCapacity = 256;
+  CUcontext at(int i) const { return i < kInline ? first_[i] : more_[i - kInline]; }
+  CUcontext& at(int i) { return i < kInline ? first_[i] : more_[i - kInline]; }
+
+  CUcontext first_[kInline];
+  CUcontext* more_;
+  int depth_;
 };
 thread_local ContextStack current;
 
 std::atomic<uint64_t> next_context_id{0};
 
-// Everything that lives in a context goes with it; the handles become invalid.
+}  // namespace
+
+std::shared_ptr<Context> NewContext(int device) {
+  Runtime& runtime = Runtime::Get();
+  auto made = std::make_shared<Context>();
+  made->id = ++next_context_id;
+  made->device = device;
+  made->heap = std::make_unique<DeviceHeap>(
+      kMallocHeapBytes,
+      [device, id = made->id](size_t bytes) {
+        return Runtime::Get().arena.Allocate(bytes, device, id, Arena::Kind::kHeap);
+      },
+      runtime.settings.check.memory);
+  Engine::Get().AddContext(made);
+  made->handle = runtime.contexts.Add(made);
+  return made;
+}
+
 void DestroyContext(const std::shared_ptr<Context>& context) {
   Runtime& runtime = Runtime::Get();
   runtime.captures.Forget(*context);
@@ -33,7 +80,9 @@ void DestroyContext(const std::shared_ptr<Context>& context) {
   runtime.arena.FreeOwner(context->id);
 }
 
-}  // namespace
+std::shared_ptr<Context> ContextById(uint64_t id) {
+  return Runtime::Get().contexts.FindIf([id](const Context& context) { return context.id == id; });
+}
 
 CUresult CurrentContext(std::shared_ptr<Context>* context) {
   CUcontext handle = current.top();
@@ -53,18 +102,9 @@ CUresult DevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
   PrimaryContext& primary = runtime.primary[static_cast<size_t>(device)];
   std::lock_guard<std::mutex> lock(primary.mutex);
   if (primary.context == nullptr) {
-    auto made = std::make_shared<Context>();
-    made->id = ++next_context_id;
-    made->device = device;
-    made->heap = std::make_unique<DeviceHeap>(
-        kMallocHeapBytes,
-        [device, id = made->id](size_t bytes) {
-          return Runtime::Get().arena.Allocate(bytes, device, id, Arena::Kind::kHeap);
-        },
-        runtime.settings.check.memory);
-    Engine::Get().AddContext(made);
-    made->handle = runtime.contexts.Add(made);
-    primary.context = std::move(made);
+    primary.context = NewContext(device);
+    primary.context->primary = true;
+    primary.context->flags = primary.flags;
   }
   ++primary.retained;
   *context = primary.context->handle;
@@ -95,27 +135,28 @@ CUresult CtxGetCurrent(CUcontext* context) {
 CUresult CtxSetCurrent(CUcontext context) {
   SLIPWAY_RETURN_IF_FAILED(Ready());
   if (context == nullptr) {
-    if (current.depth > 0) --current.depth;
+    if (!current.empty()) current.Pop();
     return CUDA_SUCCESS;
   }
   if (Runtime::Get().contexts.Find(context) == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
-  if (current.depth == 0) current.depth = 1;
-  current.entries[current.depth - 1] = context;
+  if (current.empty()) {
+    current.Push(context);
+  } else {
+    current.ReplaceTop(context);
+  }
   return CUDA_SUCCESS;
 }
 
 CUresult CtxPushCurrent(CUcontext context) {
   SLIPWAY_RETURN_IF_FAILED(Ready());
   if (context == nullptr || Runtime::Get().contexts.Find(context) == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
-  if (current.depth == ContextStack::kCapacity) return CUDA_ERROR_OUT_OF_MEMORY;
-  current.entries[current.depth++] = context;
-  return CUDA_SUCCESS;
+  return current.Push(context) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 CUresult CtxPopCurrent(CUcontext* context) {
   SLIPWAY_RETURN_IF_FAILED(Ready());
-  if (current.depth == 0) return CUDA_ERROR_INVALID_CONTEXT;
-  CUcontext popped = current.entries[--current.depth];
+  if (current.empty()) return CUDA_ERROR_INVALID_CONTEXT;
+  CUcontext popped = current.Pop();
   if (context != nullptr) *context = popped;
   return CUDA_SUCCESS;
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "driver/cpu/api.h"
+#include "driver/cpu/function_attributes.h"
 #include "driver/cpu/launch.h"
 #include "driver/cpu/limits.h"
 #include "driver/cpu/runtime.h"
@@ -15,22 +16,14 @@ namespace {
 constexpr int kBlockSize = 256;
 constexpr int kNominalRegisters = 32;  // Translated code has none of a GPU's; some callers divide by the number.
 
-std::shared_ptr<Function> FindFunction(CUfunction function) { return Runtime::Get().functions.Find(function); }
-
-int MaxDynamicSharedBytes(const Function& function) {
-  return static_cast<int>(MaxSharedBytesOptIn(GetSettings().sm) - function.kernel->shared_bytes);
+int MaxDynamicSharedBytes(const CpuKernel& kernel) {
+  return static_cast<int>(MaxSharedBytesOptIn(GetSettings().sm) - kernel.shared_bytes);
 }
 
 }  // namespace
 
-namespace api {
-
-CUresult FuncGetAttribute(int* value, CUfunction_attribute attribute, CUfunction function) {
-  SLIPWAY_RETURN_IF_FAILED(Ready());
-  if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  std::shared_ptr<Function> found = FindFunction(function);
-  if (found == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  const CpuKernel& kernel = *found->kernel;
+CUresult GetAttribute(const Program& program, const CpuKernel& kernel, const FunctionSettings& settings,
+                      CUfunction_attribute attribute, int* value) {
   switch (attribute) {
     case CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
       *value = static_cast<int>(kernel.max_threads == 0 ? kMaxThreadsPerBlock
@@ -41,7 +34,7 @@ CUresult FuncGetAttribute(int* value, CUfunction_attribute attribute, CUfunction
       return CUDA_SUCCESS;
     case CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES: {
       size_t bytes = 0;
-      for (const CpuGlobal& global : found->module->program->globals()) bytes += global.constant ? global.size : 0;
+      for (const CpuGlobal& global : program.globals()) bytes += global.constant ? global.size : 0;
       *value = static_cast<int>(bytes);
       return CUDA_SUCCESS;
     }
@@ -52,16 +45,16 @@ CUresult FuncGetAttribute(int* value, CUfunction_attribute attribute, CUfunction
       *value = kNominalRegisters;
       return CUDA_SUCCESS;
     case CU_FUNC_ATTRIBUTE_PTX_VERSION:  // The virtual architecture, as "major * 10 + minor".
-      *value = found->module->program->sm();
+      *value = program.sm();
       return CUDA_SUCCESS;
     case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
       *value = GetSettings().sm;
       return CUDA_SUCCESS;
     case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
-      *value = found->max_dynamic_shared_bytes.load(std::memory_order_relaxed);
+      *value = settings.max_dynamic_shared_bytes.load(std::memory_order_relaxed);
       return CUDA_SUCCESS;
     case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
-      *value = found->shared_carveout.load(std::memory_order_relaxed);
+      *value = settings.shared_carveout.load(std::memory_order_relaxed);
       return CUDA_SUCCESS;
     case CU_FUNC_ATTRIBUTE_CACHE_MODE_CA:
     case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
@@ -71,27 +64,42 @@ CUresult FuncGetAttribute(int* value, CUfunction_attribute attribute, CUfunction
   return CUDA_ERROR_INVALID_VALUE;
 }
 
-CUresult FuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int value) {
-  SLIPWAY_RETURN_IF_FAILED(Ready());
-  std::shared_ptr<Function> found = FindFunction(function);
-  if (found == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+CUresult SetAttribute(const CpuKernel& kernel, CUfunction_attribute attribute, int value, FunctionSettings* settings) {
   switch (attribute) {
     case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
-      if (value < 0 || value > MaxDynamicSharedBytes(*found)) return CUDA_ERROR_INVALID_VALUE;
-      found->max_dynamic_shared_bytes.store(value, std::memory_order_relaxed);
+      if (value < 0 || value > MaxDynamicSharedBytes(kernel)) return CUDA_ERROR_INVALID_VALUE;
+      settings->max_dynamic_shared_bytes.store(value, std::memory_order_relaxed);
       return CUDA_SUCCESS;
     case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:  // Percent; -1 is the driver's choice.
       if (value < -1 || value > 100) return CUDA_ERROR_INVALID_VALUE;
-      found->shared_carveout.store(value, std::memory_order_relaxed);
+      settings->shared_carveout.store(value, std::memory_order_relaxed);
       return CUDA_SUCCESS;
     default:
       return CUDA_ERROR_INVALID_VALUE;
   }
 }
 
+namespace api {
+
+CUresult FuncGetAttribute(int* value, CUfunction_attribute attribute, CUfunction function) {
+  SLIPWAY_RETURN_IF_FAILED(Ready());
+  if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  std::shared_ptr<Function> found;
+  SLIPWAY_RETURN_IF_FAILED(ResolveFunction(function, &found));
+  return GetAttribute(*found->module->program, *found->kernel, *found->settings, attribute, value);
+}
+
+CUresult FuncSetAttribute(CUfunction function, CUfunction_attribute attribute, int value) {
+  SLIPWAY_RETURN_IF_FAILED(Ready());
+  std::shared_ptr<Function> found;
+  SLIPWAY_RETURN_IF_FAILED(ResolveFunction(function, &found));
+  return SetAttribute(*found->kernel, attribute, value, found->settings.get());
+}
+
 CUresult FuncSetCacheConfig(CUfunction function, CUfunc_cache preference) {
   SLIPWAY_RETURN_IF_FAILED(Ready());
-  if (FindFunction(function) == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  std::shared_ptr<Function> found;
+  SLIPWAY_RETURN_IF_FAILED(ResolveFunction(function, &found));
   if (preference < CU_FUNC_CACHE_PREFER_NONE || preference > CU_FUNC_CACHE_PREFER_EQUAL) {
     return CUDA_ERROR_INVALID_VALUE;
   }
@@ -101,8 +109,8 @@ CUresult FuncSetCacheConfig(CUfunction function, CUfunc_cache preference) {
 CUresult FuncGetName(const char** name, CUfunction function) {
   SLIPWAY_RETURN_IF_FAILED(Ready());
   if (name == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  std::shared_ptr<Function> found = FindFunction(function);
-  if (found == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  std::shared_ptr<Function> found;
+  SLIPWAY_RETURN_IF_FAILED(ResolveFunction(function, &found));
   *name = found->kernel->name.c_str();
   return CUDA_SUCCESS;
 }
@@ -112,8 +120,8 @@ CUresult OccupancyMaxPotentialBlockSize(int* min_grid_size, int* block_size, CUf
                                         int block_size_limit) {
   SLIPWAY_RETURN_IF_FAILED(Ready());
   if (min_grid_size == nullptr || block_size == nullptr || block_size_limit < 0) return CUDA_ERROR_INVALID_VALUE;
-  std::shared_ptr<Function> found = FindFunction(function);
-  if (found == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  std::shared_ptr<Function> found;
+  SLIPWAY_RETURN_IF_FAILED(ResolveFunction(function, &found));
   const CpuKernel& kernel = *found->kernel;
   uint32_t most = kernel.max_threads == 0 ? kMaxThreadsPerBlock : std::min(kernel.max_threads, kMaxThreadsPerBlock);
   if (block_size_limit > 0) most = std::min(most, static_cast<uint32_t>(block_size_limit));
@@ -123,7 +131,7 @@ CUresult OccupancyMaxPotentialBlockSize(int* min_grid_size, int* block_size, CUf
   } else {
     while (size > static_cast<int>(most)) size /= 2;
   }
-  size_t optin = static_cast<size_t>(MaxDynamicSharedBytes(*found));
+  size_t optin = static_cast<size_t>(MaxDynamicSharedBytes(kernel));
   auto fits = [&] {
     return (shared_bytes_of_block == nullptr ? dynamic_shared_bytes : shared_bytes_of_block(size)) <= optin;
   };
@@ -138,8 +146,8 @@ CUresult OccupancyMaxPotentialBlockSize(int* min_grid_size, int* block_size, CUf
 CUresult FuncGetParamInfo(CUfunction function, size_t index, size_t* offset, size_t* bytes) {
   SLIPWAY_RETURN_IF_FAILED(Ready());
   if (offset == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  std::shared_ptr<Function> found = FindFunction(function);
-  if (found == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  std::shared_ptr<Function> found;
+  SLIPWAY_RETURN_IF_FAILED(ResolveFunction(function, &found));
   if (index >= found->kernel->params.size()) return CUDA_ERROR_INVALID_VALUE;
   const CpuParameter& parameter = found->kernel->params[index];
   *offset = parameter.offset;
@@ -151,8 +159,8 @@ CUresult OccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunction funct
                                                    size_t dynamic_shared_bytes) {
   SLIPWAY_RETURN_IF_FAILED(Ready());
   if (blocks == nullptr || block_size <= 0) return CUDA_ERROR_INVALID_VALUE;
-  std::shared_ptr<Function> found = FindFunction(function);
-  if (found == nullptr) return CUDA_ERROR_INVALID_HANDLE;
+  std::shared_ptr<Function> found;
+  SLIPWAY_RETURN_IF_FAILED(ResolveFunction(function, &found));
   *blocks = MaxActiveBlocks(*found, static_cast<uint64_t>(block_size), dynamic_shared_bytes);
   return CUDA_SUCCESS;
 }

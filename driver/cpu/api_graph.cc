@@ -122,7 +122,7 @@ CUresult GraphInstantiateWithFlags(CUgraphExec* exec, CUgraph handle, unsigned l
   auto made = std::make_shared<GraphExec>();
   made->graph_id = graph->id;
   for (const std::shared_ptr<GraphNode>& node : graph->nodes) made->nodes.push_back(ToExecNode(*node));
-  MakePlan(*made);
+  MakePlan(*made, graph->user_objects);
   SLIPWAY_RETURN_IF_FAILED(CheckAlive(*made->plan));
   *exec = Runtime::Get().graph_execs.Add(std::move(made));
   return CUDA_SUCCESS;
@@ -201,7 +201,7 @@ CUresult GraphExecUpdate(CUgraphExec exec_handle, CUgraph graph_handle, CUgraphE
   if (info->result != CU_GRAPH_EXEC_UPDATE_SUCCESS) return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
   exec->nodes.clear();
   for (const std::shared_ptr<GraphNode>& node : graph->nodes) exec->nodes.push_back(ToExecNode(*node));
-  MakePlan(*exec);
+  MakePlan(*exec, graph->user_objects);
   return CUDA_SUCCESS;
 }
 

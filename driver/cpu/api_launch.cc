@@ -12,10 +12,16 @@ namespace {
 
 CUresult Launch(CUfunction handle, const LaunchRequest& request, CUstream stream_handle) {
   Runtime& runtime = Runtime::Get();
-  std::shared_ptr<Function> function = runtime.functions.Find(handle);
-  if (function == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   std::shared_ptr<Stream> stream;
-  SLIPWAY_RETURN_IF_FAILED(ResolveStream(stream_handle, &stream));
+  std::shared_ptr<Function> function = runtime.functions.Find(handle);
+  if (function != nullptr) {
+    SLIPWAY_RETURN_IF_FAILED(ResolveStream(stream_handle, &stream));
+  } else if (runtime.kernels.Find(reinterpret_cast<CUkernel>(handle)) == nullptr) {
+    return CUDA_ERROR_INVALID_HANDLE;
+  } else {
+    SLIPWAY_RETURN_IF_FAILED(ResolveStream(stream_handle, &stream));
+    SLIPWAY_RETURN_IF_FAILED(ResolveFunction(handle, stream->context, &function));
+  }
   // On a default stream: a foreign context is current. On a created one: it is another context's.
   if (stream->context != function->module->context) return CUDA_ERROR_INVALID_HANDLE;
   LaunchArguments arguments;

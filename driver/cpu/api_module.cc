@@ -9,27 +9,13 @@
 #include "driver/cpu/image_ptx.h"
 #include "driver/cpu/jit_options.h"
 #include "driver/cpu/limits.h"
+#include "driver/cpu/module_load.h"
 #include "driver/cpu/program.h"
 #include "driver/cpu/runtime.h"
 #include "driver/cpu/testing.h"
 
 namespace slipway::cpu {
 namespace {
-
-CUresult LoadResult(const absl::Status& status) {
-  switch (status.code()) {
-    case absl::StatusCode::kOk:
-      return CUDA_SUCCESS;
-    case absl::StatusCode::kOutOfRange:  // A newer .version.
-      return CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
-    case absl::StatusCode::kFailedPrecondition:  // A newer .target.
-      return CUDA_ERROR_NO_BINARY_FOR_GPU;
-    case absl::StatusCode::kResourceExhausted:
-      return CUDA_ERROR_OUT_OF_MEMORY;
-    default:
-      return CUDA_ERROR_INVALID_PTX;
-  }
-}
 
 // What ptxas refuses about a kernel's parameters and static shared memory.
 absl::Status CheckKernels(const Program& program) {
@@ -50,7 +36,9 @@ absl::Status CheckKernels(const Program& program) {
   return absl::OkStatus();
 }
 
-absl::Status Load(Module& module) {
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Program>> LoadChecked(std::string_view ptx, AllocateVariables allocate) {
   Runtime& runtime = Runtime::Get();
   LoadGate::Loading loading(runtime.load_gate);
   ProgramOptions options;
@@ -59,46 +47,87 @@ absl::Status Load(Module& module) {
   options.check_memory = runtime.settings.check.memory;
   options.note_call_stacks = runtime.settings.check.call_stack;
   options.cache = &runtime.object_cache;
-  options.allocate = [&](size_t bytes, size_t align) -> absl::StatusOr<std::byte*> {
+  options.allocate = std::move(allocate);
+  InstallFaultHandlers();
+  absl::StatusOr<std::unique_ptr<Program>> program = Program::Load(ptx, options);
+  if (!program.ok()) return program;
+  absl::Status checked = CheckKernels(**program);
+  if (!checked.ok()) return checked;
+  return program;
+}
+
+CUresult ReadImage(const void* image, const JitLogs& logs, std::string* ptx) {
+  absl::StatusOr<std::string> read = PtxAt(image, Runtime::Get().settings.sm);
+  if (!read.ok()) {
+    logs.Write({read.status().message().data(), read.status().message().size()});
+    return read.status().code() == absl::StatusCode::kFailedPrecondition ? CUDA_ERROR_NO_BINARY_FOR_GPU
+                                                                         : CUDA_ERROR_INVALID_IMAGE;
+  }
+  *ptx = *std::move(read);
+  return CUDA_SUCCESS;
+}
+
+CUresult LoadResult(const absl::Status& status, const JitLogs& logs) {
+  logs.Write({status.message().data(), status.message().size()});
+  switch (status.code()) {
+    case absl::StatusCode::kOk:
+      return CUDA_SUCCESS;
+    case absl::StatusCode::kOutOfRange:  // A newer .version.
+      return CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
+    case absl::StatusCode::kFailedPrecondition:  // A newer .target.
+      return CUDA_ERROR_NO_BINARY_FOR_GPU;
+    case absl::StatusCode::kResourceExhausted:
+      return CUDA_ERROR_OUT_OF_MEMORY;
+    default:
+      return CUDA_ERROR_INVALID_PTX;
+  }
+}
+
+CUresult LoadModule(const std::shared_ptr<Context>& context, std::string ptx, const JitLogs& logs, CUmodule* module) {
+  Arena& arena = Runtime::Get().arena;
+  auto loaded = std::make_shared<Module>();
+  loaded->context = context;
+  loaded->ptx = std::move(ptx);
+  const auto allocate = [&](size_t bytes, size_t align) -> absl::StatusOr<std::byte*> {
     if (align > Arena::kAlignment) {
       return absl::InvalidArgumentError(
           absl::StrCat("a variable with .align ", align, "; at most ", Arena::kAlignment, " is possible"));
     }
-    const Context& context = *module.context;
-    void* memory = runtime.arena.Allocate(bytes, context.device, context.id, Arena::Kind::kModule);
+    void* memory = arena.Allocate(bytes, context->device, context->id, Arena::Kind::kModule);
     if (memory == nullptr) {
       return absl::ResourceExhaustedError(absl::StrCat("no device memory for ", bytes, " bytes of variables"));
     }
-    module.globals = static_cast<std::byte*>(memory);
-    return module.globals;
+    loaded->globals = static_cast<std::byte*>(memory);
+    return loaded->globals;
   };
-  absl::StatusOr<std::unique_ptr<Program>> program = Program::Load(module.ptx, options);
-  if (!program.ok()) return program.status();
-  module.program = *std::move(program);
-  if (options.check_memory && module.globals != nullptr) {
+  absl::StatusOr<std::unique_ptr<Program>> program = LoadChecked(loaded->ptx, allocate);
+  SLIPWAY_RETURN_IF_FAILED(LoadResult(program.status(), logs));
+  loaded->program = *std::move(program);
+  if (Runtime::Get().settings.check.memory && loaded->globals != nullptr) {
     std::vector<Arena::Part> variables;
-    for (const CpuGlobal& global : module.program->globals()) {
+    for (const CpuGlobal& global : loaded->program->globals()) {
       variables.push_back({global.name, reinterpret_cast<uintptr_t>(global.address), global.size, global.constant});
     }
-    runtime.arena.SetParts(reinterpret_cast<uintptr_t>(module.globals), variables);
+    arena.SetParts(reinterpret_cast<uintptr_t>(loaded->globals), variables);
   }
-  return CheckKernels(*module.program);
+  Module& added = *loaded;
+  *module = added.handle = Runtime::Get().modules.Add(std::move(loaded));
+  return CUDA_SUCCESS;
 }
 
-CUfunction HandleOf(const std::shared_ptr<Module>& module, const CpuKernel& kernel) {
+CUfunction FunctionOf(const std::shared_ptr<Module>& module, const CpuKernel& kernel,
+                      const std::shared_ptr<FunctionSettings>& settings) {
   std::lock_guard<std::mutex> lock(module->mutex);
   CUfunction& handle = module->functions[kernel.name];
   if (handle == nullptr) {
     auto made = std::make_shared<Function>();
     made->module = module;
     made->kernel = &kernel;
-    made->max_dynamic_shared_bytes = static_cast<int>(kSharedBytesPerBlock - kernel.shared_bytes);
+    made->settings = settings != nullptr ? settings : std::make_shared<FunctionSettings>(kernel);
     handle = Runtime::Get().functions.Add(std::move(made));
   }
   return handle;
 }
-
-}  // namespace
 
 std::string LoadedPtxForTesting(CUmodule module) {
   std::shared_ptr<Module> found = Runtime::Get().modules.Find(module);
@@ -117,21 +146,9 @@ CUresult ModuleLoadDataEx(CUmodule* module, const void* image, unsigned count, C
   SLIPWAY_RETURN_IF_FAILED(Runtime::Get().captures.BeforeUnsafeCall());
   JitLogs logs;
   SLIPWAY_RETURN_IF_FAILED(JitLogs::Parse(count, options, values, &logs));
-  auto loaded = std::make_shared<Module>();
-  loaded->context = context;
-  absl::StatusOr<std::string> ptx = PtxAt(image, Runtime::Get().settings.sm);
-  if (!ptx.ok()) {
-    logs.Write({ptx.status().message().data(), ptx.status().message().size()});
-    return ptx.status().code() == absl::StatusCode::kFailedPrecondition ? CUDA_ERROR_NO_BINARY_FOR_GPU
-                                                                        : CUDA_ERROR_INVALID_IMAGE;
-  }
-  loaded->ptx = *std::move(ptx);
-  InstallFaultHandlers();
-  absl::Status status = Load(*loaded);
-  logs.Write({status.message().data(), status.message().size()});
-  if (!status.ok()) return LoadResult(status);
-  *module = Runtime::Get().modules.Add(std::move(loaded));
-  return CUDA_SUCCESS;
+  std::string ptx;
+  SLIPWAY_RETURN_IF_FAILED(ReadImage(image, logs, &ptx));
+  return LoadModule(context, std::move(ptx), logs, module);
 }
 
 CUresult ModuleUnload(CUmodule module) {
@@ -160,7 +177,7 @@ CUresult ModuleGetFunction(CUfunction* function, CUmodule module, const char* na
   SLIPWAY_RETURN_IF_FAILED(Sticky(*found->context));
   const CpuKernel* kernel = found->program->FindKernel(name);
   if (kernel == nullptr) return CUDA_ERROR_NOT_FOUND;
-  *function = HandleOf(found, *kernel);
+  *function = FunctionOf(found, *kernel);
   return CUDA_SUCCESS;
 }
 
@@ -179,7 +196,7 @@ CUresult ModuleEnumerateFunctions(CUfunction* functions, unsigned count, CUmodul
   std::shared_ptr<Module> found = Runtime::Get().modules.Find(module);
   if (found == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   const std::vector<CpuKernel>& kernels = found->program->kernels();
-  for (size_t i = 0; i < kernels.size() && i < count; ++i) functions[i] = HandleOf(found, kernels[i]);
+  for (size_t i = 0; i < kernels.size() && i < count; ++i) functions[i] = FunctionOf(found, kernels[i]);
   return CUDA_SUCCESS;
 }
 

@@ -107,7 +107,7 @@ size_t Arena::Taken(size_t bytes) const {
   return checked_ ? granted + RoundUp(std::clamp(bytes / 8, kAlignment, kMostPadding), kAlignment) : granted;
 }
 
-void* Arena::Allocate(size_t bytes, int device, uint64_t owner, Kind kind) {
+void* Arena::Allocate(size_t bytes, int device, uint64_t owner, Kind kind, uint64_t pool) {
   if (bytes == 0 || bytes > limit_) return nullptr;
   const size_t granted = RoundUp(bytes, kAlignment);
   const size_t taken = Taken(bytes);
@@ -133,10 +133,19 @@ void* Arena::Allocate(size_t bytes, int device, uint64_t owner, Kind kind) {
   }
   if (counts) used_[device] += granted;
   granted_total_ += granted;
-  live_.emplace(
-      address,
-      Allocation{
-          .address = address, .bytes = bytes, .granted = granted, .owner = owner, .device = device, .kind = kind});
+  if (pool != 0) {
+    PoolUse& use = pools_[pool];
+    use.bytes += granted;
+    use.peak = std::max(use.peak, use.bytes);
+  }
+  live_.emplace(address, Allocation{.address = address,
+                                    .bytes = bytes,
+                                    .granted = granted,
+                                    .owner = owner,
+                                    .device = device,
+                                    .kind = kind,
+                                    .id = ++last_id_,
+                                    .pool = pool});
   return reinterpret_cast<void*>(address);
 }
 
@@ -157,6 +166,7 @@ void Arena::FreeLocked(std::map<uintptr_t, Allocation>::iterator allocation) {
   const Allocation& gone = allocation->second;
   if (gone.kind != Kind::kHost) used_[gone.device] -= gone.granted;
   granted_total_ -= gone.granted;
+  if (const auto pool = pools_.find(gone.pool); pool != pools_.end()) pool->second.bytes -= gone.granted;
   if (checked_) {
     freed_.Add(gone.address, gone.bytes, Taken(gone.bytes),
                [&](uintptr_t address, size_t bytes) { AddFree(address, bytes); });
@@ -216,7 +226,9 @@ void Arena::DecommitFreeSegments() {
 void Arena::Register(uintptr_t address, size_t bytes, int device, uint64_t owner) {
   std::lock_guard<std::mutex> lock(mutex_);
   registered_.emplace(
-      address, Allocation{.address = address, .bytes = bytes, .owner = owner, .device = device, .kind = Kind::kHost});
+      address,
+      Allocation{
+          .address = address, .bytes = bytes, .owner = owner, .device = device, .kind = Kind::kHost, .id = ++last_id_});
   ranges_.reset();
 }
 
@@ -309,6 +321,22 @@ std::optional<FreedRanges::Range> Arena::FindFreed(uintptr_t address) const {
   std::lock_guard<std::mutex> lock(mutex_);
   const FreedRanges::Range* found = freed_.Find(address);
   return found == nullptr ? std::nullopt : std::optional(*found);
+}
+
+Arena::PoolUse Arena::UseOf(uint64_t pool) const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = pools_.find(pool);
+  return found == pools_.end() ? PoolUse() : found->second;
+}
+
+void Arena::ForgetPool(uint64_t pool) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  pools_.erase(pool);
+}
+
+void Arena::ResetPeak(uint64_t pool) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (const auto found = pools_.find(pool); found != pools_.end()) found->second.peak = found->second.bytes;
 }
 
 size_t Arena::used(int device) const {

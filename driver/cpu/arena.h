@@ -26,8 +26,8 @@ class Arena {
   static constexpr size_t kAlignment = 256;  // What cuMemAlloc promises.
 
   // Who may free an allocation. Pinned host memory, module variables and what kernels call malloc for live in the same
-  // arena, for the same checks.
-  enum class Kind : uint8_t { kDevice, kHost, kModule, kHeap };
+  // arena, for the same checks. kManaged is device memory that the host may touch.
+  enum class Kind : uint8_t { kDevice, kManaged, kHost, kModule, kHeap };
 
   struct Allocation {
     uintptr_t address = 0;
@@ -36,6 +36,8 @@ class Arena {
     uint64_t owner = 0;  // The context's id.
     int device = 0;
     Kind kind = Kind::kDevice;
+    uint64_t id = 0;       // Never given out again.
+    uint64_t pool = 0;     // That it counts for; 0: none.
     bool freeing = false;  // A stream-ordered free is queued; for the caller it is gone.
   };
 
@@ -47,7 +49,16 @@ class Arena {
   Arena& operator=(const Arena&) = delete;
 
   // Null if the device's limit or the address space is exhausted. The memory's contents are undefined.
-  void* Allocate(size_t bytes, int device, uint64_t owner, Kind kind);
+  void* Allocate(size_t bytes, int device, uint64_t owner, Kind kind, uint64_t pool = 0);
+
+  // Bytes that are allocated for a pool, and the most since ResetPeak.
+  struct PoolUse {
+    size_t bytes = 0;
+    size_t peak = 0;
+  };
+  PoolUse UseOf(uint64_t pool) const;
+  void ResetPeak(uint64_t pool);
+  void ForgetPool(uint64_t pool);  // What is left of it is counted for none.
 
   // Marks an allocation as on its way out, by its exact address and kind. Nothing if it is not there, or marked
   // already: the caller answers INVALID_VALUE.
@@ -134,7 +145,9 @@ class Arena {
   std::vector<bool> committed_;                          // By segment.
   size_t committed_segments_ = 0;
   size_t granted_total_ = 0;
+  uint64_t last_id_ = 0;
   std::vector<size_t> used_;  // By device.
+  std::map<uint64_t, PoolUse> pools_;
 
   const bool checked_;
   FreedRanges freed_;

@@ -61,6 +61,8 @@ void Engine::Recycle(Op* op) {
   op->event.reset();
   op->buffer.Trim(kKeepBuffer);
   op->width = 1;
+  op->box = Box();
+  op->callback = nullptr;
   op->error.store(CUDA_SUCCESS, std::memory_order_relaxed);
   op->next = free_ops_;
   free_ops_ = op;

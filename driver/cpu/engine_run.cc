@@ -33,6 +33,11 @@ void Fill(std::byte* to, uint32_t value, uint32_t width, size_t count) {
     std::memset(to, static_cast<int>(value), count);
     return;
   }
+  if (width == 2) {
+    uint16_t* halves = reinterpret_cast<uint16_t*>(to);
+    std::fill(halves, halves + count, static_cast<uint16_t>(value));
+    return;
+  }
   uint32_t* words = reinterpret_cast<uint32_t*>(to);
   std::fill(words, words + count, value);
 }
@@ -214,10 +219,23 @@ static bool IsThere(const std::byte* address, size_t bytes) {
          arena.Find(reinterpret_cast<uintptr_t>(address), bytes).has_value();
 }
 
+template <typename Visit>
+static void ForEachRow(const Op& op, Visit visit) {
+  for (size_t slice = 0; slice < op.box.slices; ++slice) {
+    for (size_t row = 0; row < op.box.rows; ++row) {
+      visit(op.to + slice * op.box.to_slice + row * op.box.to_pitch,
+            op.from + slice * op.box.from_slice + row * op.box.from_pitch);
+    }
+  }
+}
+
 void Engine::RunAlone(Op* op) {
   if (op->in_graph && op->kind != OpKind::kNothing) {
-    const size_t bytes = op->count * op->width;
-    if (!IsThere(op->to, bytes) || (op->kind == OpKind::kCopy && !IsThere(op->from, bytes))) {
+    const size_t row = op->count * op->width;
+    const Box& box = op->box;
+    if (!IsThere(op->to, BytesOf(row, box.rows, box.to_pitch, box.slices, box.to_slice)) ||
+        (op->kind == OpKind::kCopy &&
+         !IsThere(op->from, BytesOf(row, box.rows, box.from_pitch, box.slices, box.from_slice)))) {
       LogWarning(
           "cpu device: a copy or fill of a graph uses memory that has been freed; every later call on its "
           "context fails");
@@ -227,10 +245,12 @@ void Engine::RunAlone(Op* op) {
   }
   switch (op->kind) {
     case OpKind::kCopy:
-      std::memmove(op->to, op->from, op->count);  // A device-to-device copy may overlap.
+      ForEachRow(*op, [&](std::byte* to, const std::byte* from) {
+        std::memmove(to, from, op->count);  // A device-to-device copy may overlap.
+      });
       break;
     case OpKind::kFill:
-      Fill(op->to, op->value, op->width, op->count);
+      ForEachRow(*op, [&](std::byte* to, const std::byte*) { Fill(to, op->value, op->width, op->count); });
       break;
     case OpKind::kFree:
       Runtime::Get().arena.Free(reinterpret_cast<uintptr_t>(op->to));
@@ -391,11 +411,16 @@ void Engine::RunHostFunction(Lock& lock, Stream& stream) {
   stream.state = StreamState::kRunning;
   Op* op = stream.head;
   uint64_t forks = forks_;
-  // A broken context calls no more functions, as a driver does not.
-  if (stream.context->sticky.load(std::memory_order_relaxed) == CUDA_SUCCESS) {
+  const CUresult status = stream.context->sticky.load(std::memory_order_relaxed);
+  // A broken context calls no more functions, as a driver does not, but for callbacks, which are told.
+  if (status == CUDA_SUCCESS || op->callback != nullptr) {
     lock.unlock();
     in_host_function = true;
-    op->host_function(op->user_data);
+    if (op->callback == nullptr) {
+      op->host_function(op->user_data);
+    } else {
+      op->callback(op->callback_stream, status, op->user_data);
+    }
     in_host_function = false;
     lock.lock();
   }

@@ -38,7 +38,8 @@ struct Graph {
   uint64_t id = 0;  // Never given out again.
   CUgraph handle = nullptr;
   bool capturing = false;
-  std::vector<std::shared_ptr<GraphNode>> nodes;  // Each after those that it depends on.
+  std::vector<std::shared_ptr<GraphNode>> nodes;          // Each after those that it depends on.
+  std::vector<std::shared_ptr<UserObject>> user_objects;  // Each as often as it is referred to.
 };
 
 struct ExecNode {

@@ -126,8 +126,9 @@ class Planner {
 
 }  // namespace
 
-void MakePlan(GraphExec& exec) {
+void MakePlan(GraphExec& exec, std::vector<std::shared_ptr<UserObject>> user_objects) {
   auto plan = std::make_shared<GraphPlan>();
+  plan->user_objects = std::move(user_objects);
   Planner planner(exec, *plan);
   for (uint32_t i = 0; i < exec.nodes.size(); ++i) planner.Place(i);
   exec.plan = std::move(plan);
@@ -139,7 +140,7 @@ void ReplaceInPlan(GraphExec& exec, uint32_t index, std::shared_ptr<Op> op, bool
   const bool same_kind = IsSmall(*op) == IsSmall(*node.op) && CanFollowInSequence(*op, *node.op);
   node.op = op;
   if (!same_kind) {
-    MakePlan(exec);
+    MakePlan(exec, exec.plan->user_objects);
     return;
   }
   if (shared) {

@@ -25,10 +25,11 @@ struct GraphPlan {
   std::vector<std::shared_ptr<Stream>> lanes;  // Each of one context.
   // Of the kernels, each once: what CheckAlive looks at.
   std::vector<std::shared_ptr<Module>> modules;
+  std::vector<std::shared_ptr<UserObject>> user_objects;  // The graph's, as long as a launch may use them.
 };
 
-// Makes `exec.plan` from `exec.nodes`.
-void MakePlan(GraphExec& exec);
+// Makes `exec.plan` from `exec.nodes`. The plan keeps `user_objects`.
+void MakePlan(GraphExec& exec, std::vector<std::shared_ptr<UserObject>> user_objects);
 
 // Puts `op` in the place of a node's. If a queued launch may still run the plan (`shared`), the next ones get a copy.
 void ReplaceInPlan(GraphExec& exec, uint32_t node, std::shared_ptr<Op> op, bool shared);

@@ -57,6 +57,16 @@ class HandleTable {
     return removed;
   }
 
+  // Any of those for which `is_it(object)` holds; null if there is none.
+  template <typename Predicate>
+  std::shared_ptr<Object> FindIf(Predicate is_it) const {
+    std::lock_guard<std::mutex> lock(mutex_);
+    for (const auto& [handle, object] : objects_) {
+      if (is_it(*object)) return object;
+    }
+    return nullptr;
+  }
+
   size_t size() const {
     std::lock_guard<std::mutex> lock(mutex_);
     return objects_.size();

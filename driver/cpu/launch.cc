@@ -79,7 +79,7 @@ CUresult CheckShape(const Function& function, const LaunchRequest& request) {
   } else if (kernel.max_threads != 0 && threads > kernel.max_threads) {
     return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
   }
-  int allowed = function.max_dynamic_shared_bytes.load(std::memory_order_relaxed);
+  int allowed = function.settings->max_dynamic_shared_bytes.load(std::memory_order_relaxed);
   if (request.shared_bytes > static_cast<uint32_t>(allowed)) return CUDA_ERROR_INVALID_VALUE;
   if (!request.cooperative) return CUDA_SUCCESS;
   const uint64_t blocks = uint64_t{grid[0]} * grid[1] * grid[2];

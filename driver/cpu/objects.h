@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "driver/cpu/cuda_types.h"
 #include "driver/cpu/jit_options.h"
 #include "driver/cpu/limits.h"
 #include "driver/cpu/program.h"
@@ -35,6 +36,7 @@ struct Context {
   uint64_t id = 0;
   int device = 0;
   CUcontext handle = nullptr;
+  bool primary = false;  // Of its device, and not made by cuCtxCreate.
   // The first fault, which every later call on the context answers with; CUDA_SUCCESS while all is well.
   std::atomic<CUresult> sticky{CUDA_SUCCESS};
 
@@ -45,6 +47,10 @@ struct Context {
   std::atomic<size_t> l2_fetch_bytes{kL2FetchBytes};
   std::atomic<bool> prints{false};
   std::atomic<bool> allocates{false};
+  // Kept for who asks, and of no use: hints about what the host does as it does.
+  std::atomic<unsigned> flags{0};
+  std::atomic<int> cache_preference{0};
+  std::atomic<int> shared_bank_size{0};
   void NoteUse(const CpuKernel& kernel) {
     if (kernel.prints) prints.store(true, std::memory_order_relaxed);
     if (kernel.allocates) allocates.store(true, std::memory_order_relaxed);
@@ -70,6 +76,8 @@ enum class StreamState : uint8_t {
 // An in-order queue. Positions in it are counted from 1: what was queued as number n is done when completed >= n.
 struct Stream : std::enable_shared_from_this<Stream> {
   std::shared_ptr<Context> context;
+  const uint64_t id = ++last_id;
+  static inline std::atomic<uint64_t> last_id{0};
   bool blocking = true;  // Synchronizes with the legacy default stream.
   bool is_legacy = false;
   int priority = 0;
@@ -110,6 +118,7 @@ struct Event {
 
 struct Module {
   std::shared_ptr<Context> context;
+  CUmodule handle = nullptr;
   std::string ptx;  // As loaded.
   std::unique_ptr<Program> program;
   std::byte* globals = nullptr;       // From the arena.
@@ -121,11 +130,53 @@ struct Module {
   ~Module();  // Gives the globals back.
 };
 
+// What cuFuncSetAttribute sets.
+struct FunctionSettings {
+  explicit FunctionSettings(const CpuKernel& kernel)
+      : max_dynamic_shared_bytes(static_cast<int>(kSharedBytesPerBlock - kernel.shared_bytes)) {}
+  std::atomic<int> max_dynamic_shared_bytes;  // Up to the opt-in limit.
+  std::atomic<int> shared_carveout{-1};       // Kept, and of no use: there is nothing to divide.
+};
+
 struct Function {
   std::shared_ptr<Module> module;
   const CpuKernel* kernel = nullptr;
-  std::atomic<int> max_dynamic_shared_bytes{0};  // Settable, up to the opt-in limit.
-  std::atomic<int> shared_carveout{-1};          // Kept, and of no use: there is nothing to divide.
+  std::shared_ptr<FunctionSettings> settings;  // Its own, or those that a Kernel has for the device.
+  // What a launch in steps has been told so far (cuParamSetv and its kin). Guarded by the module's mutex.
+  struct Steps {
+    uint32_t block[3] = {0, 0, 0};
+    uint32_t shared_bytes = 0;
+    std::vector<std::byte> params;
+  };
+  Steps steps;
+};
+
+// Code that belongs to no context, and is loaded into each in which a kernel or variable of it is asked for.
+struct Library {
+  std::string ptx;
+  std::shared_ptr<const Program> program;  // For what is in it; never run.
+
+  std::mutex mutex;
+  absl::flat_hash_map<uint64_t, CUmodule> modules;     // By context id.
+  absl::flat_hash_map<std::string, CUkernel> kernels;  // Each has one handle, however often it is asked for.
+};
+
+struct Kernel {
+  std::weak_ptr<Library> library;
+  CUlibrary library_handle = nullptr;
+  std::shared_ptr<const Program> program;
+  const CpuKernel* kernel = nullptr;                        // Of `program`.
+  std::vector<std::shared_ptr<FunctionSettings>> settings;  // By device.
+};
+
+// Something of the application's that graphs keep (cuUserObjectCreate). Who holds it holds a reference; the last that
+// goes has the application's function called, on a thread of its own: never under a lock of ours.
+struct UserObject {
+  ~UserObject();
+  CUuserObject handle = nullptr;
+  void* pointer = nullptr;
+  CUhostFn destroy = nullptr;
+  std::atomic<unsigned> owned{0};  // References of the application's. While there is one, the handle is good.
 };
 
 // What is being linked: PTX texts, and what they became.

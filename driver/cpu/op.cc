@@ -21,7 +21,7 @@ bool IsTiny(const Op& op) {
              op.blocks * op.launch.block[0] * op.launch.block[1] * op.launch.block[2] <= kTinyThreads;
     case OpKind::kCopy:
     case OpKind::kFill:
-      return op.count * op.width <= kTinyBytes;
+      return op.count * op.width * op.box.rows * op.box.slices <= kTinyBytes;
     default:
       return true;
   }
@@ -52,6 +52,7 @@ std::shared_ptr<Op> CopyForGraph(const Op& op) {
   copy->count = op.count;
   copy->value = op.value;
   copy->width = op.width;
+  copy->box = op.box;
   copy->host_function = op.host_function;
   copy->user_data = op.user_data;
   if (op.kind == OpKind::kLaunch) {

@@ -38,6 +38,16 @@ class ReusableBuffer {
 // kGraph: a launch of an executable graph. kSequence: a chain of small ops of a graph, which one thread runs.
 enum class OpKind : uint8_t { kNothing, kLaunch, kCopy, kFill, kRecord, kHostFunction, kFree, kGraph, kSequence };
 
+// How a copy or a fill goes on after its first row: in `rows` of them, and that `slices` times. Pitches are in bytes.
+struct Box {
+  size_t rows = 1;
+  size_t slices = 1;
+  size_t to_pitch = 0;
+  size_t to_slice = 0;
+  size_t from_pitch = 0;
+  size_t from_slice = 0;
+};
+
 // A position of a stream that must be reached first.
 struct Dependency {
   std::shared_ptr<Stream> stream;
@@ -45,6 +55,9 @@ struct Dependency {
 };
 
 struct GraphPlan;
+
+// CUstreamCallback of cuda.h.
+using StreamCallback = void (*)(CUstream stream, CUresult status, void* user_data);
 
 // Made by Engine::NewOp, filled in by the entry point, consumed by Engine::Enqueue, recycled when done. Those of graphs
 // belong to their graph and run again and again, one run at a time.
@@ -72,9 +85,10 @@ struct Op {
   // kCopy, kFill, kFree.
   std::byte* to = nullptr;
   const std::byte* from = nullptr;
-  size_t count = 0;  // Bytes, or elements of `width` bytes.
+  size_t count = 0;  // Bytes of a row, or elements of `width` bytes.
   uint32_t value = 0;
   uint32_t width = 1;
+  Box box;
 
   std::shared_ptr<GraphPlan> plan;            // kGraph.
   std::vector<std::shared_ptr<Op>> sequence;  // kSequence.
@@ -82,7 +96,14 @@ struct Op {
   std::shared_ptr<Event> event;  // kRecord.
   CUhostFn host_function = nullptr;
   void* user_data = nullptr;
+  StreamCallback callback = nullptr;  // In the place of `host_function`: told how its stream does.
+  CUstream callback_stream = nullptr;
 };
+
+// From the first byte of a box to behind its last: rows of `row` bytes.
+inline size_t BytesOf(size_t row, size_t rows, size_t pitch, size_t slices, size_t slice_pitch) {
+  return (slices - 1) * slice_pitch + (rows - 1) * pitch + row;
+}
 
 // Whether it is not worth waking a thread for.
 bool IsTiny(const Op& op);

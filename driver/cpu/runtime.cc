@@ -3,11 +3,13 @@
 #include <pthread.h>
 
 #include <atomic>
+#include <utility>
 
 namespace slipway::cpu {
 namespace {
 
 std::atomic<bool> initialized{false};
+thread_local bool null_stream_is_per_thread = false;
 
 // fork() copies memory as it is at one moment. With every lock of ours held by the forking thread at that moment, the
 // child's copy is whole, and it can give the locks back.
@@ -25,11 +27,19 @@ void BeforeFork() {
   runtime.graphs.mutex_for_fork().lock();
   runtime.graph_nodes.mutex_for_fork().lock();
   runtime.graph_execs.mutex_for_fork().lock();
+  runtime.links.mutex_for_fork().lock();
+  runtime.libraries.mutex_for_fork().lock();
+  runtime.kernels.mutex_for_fork().lock();
+  runtime.user_objects.mutex_for_fork().lock();
   runtime.arena.mutex_for_fork().lock();
 }
 
 void UnlockTables(Runtime& runtime) {
   runtime.arena.mutex_for_fork().unlock();
+  runtime.user_objects.mutex_for_fork().unlock();
+  runtime.kernels.mutex_for_fork().unlock();
+  runtime.libraries.mutex_for_fork().unlock();
+  runtime.links.mutex_for_fork().unlock();
   runtime.graph_execs.mutex_for_fork().unlock();
   runtime.graph_nodes.mutex_for_fork().unlock();
   runtime.graphs.mutex_for_fork().unlock();
@@ -108,7 +118,11 @@ CUresult Ready() {
   return CUDA_SUCCESS;
 }
 
+NullStreamIsPerThread::NullStreamIsPerThread() { null_stream_is_per_thread = true; }
+NullStreamIsPerThread::~NullStreamIsPerThread() { null_stream_is_per_thread = false; }
+
 CUresult ResolveStream(CUstream handle, std::shared_ptr<Stream>* stream) {
+  if (handle == nullptr && null_stream_is_per_thread) handle = kStreamPerThread;
   if (handle == nullptr || handle == kStreamLegacy || handle == kStreamPerThread) {
     std::shared_ptr<Context> context;
     SLIPWAY_RETURN_IF_FAILED(CurrentContext(&context));
@@ -119,6 +133,23 @@ CUresult ResolveStream(CUstream handle, std::shared_ptr<Stream>* stream) {
   *stream = Runtime::Get().streams.Find(handle);
   if (*stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   return Sticky(*(*stream)->context);
+}
+
+UserObject::~UserObject() {
+  if (destroy == nullptr) return;
+  auto* call = new std::pair<CUhostFn, void*>(destroy, pointer);
+  const auto run = [](void* given) -> void* {
+    auto* call = static_cast<std::pair<CUhostFn, void*>*>(given);
+    call->first(call->second);
+    delete call;
+    return nullptr;
+  };
+  pthread_t thread;
+  if (pthread_create(&thread, nullptr, run, call) != 0) {
+    run(call);
+  } else {
+    pthread_detach(thread);
+  }
 }
 
 Module::~Module() {

@@ -20,6 +20,7 @@ namespace slipway::cpu {
 struct PrimaryContext {
   std::mutex mutex;
   int retained = 0;
+  unsigned flags = 0;                // Of the next context, and of this.
   std::shared_ptr<Context> context;  // Null while nobody retains it.
 };
 
@@ -66,6 +67,9 @@ struct Runtime {
   HandleTable<GraphNode, CUgraphNode, 7> graph_nodes;
   HandleTable<GraphExec, CUgraphExec, 8> graph_execs;
   HandleTable<Link, CUlinkState, 9> links;
+  HandleTable<Library, CUlibrary, 10> libraries;
+  HandleTable<Kernel, CUkernel, 11> kernels;
+  HandleTable<UserObject, CUuserObject, 13> user_objects;
   Arena arena;
 
   static Runtime& Get();
@@ -84,9 +88,34 @@ CUresult Ready();
 // its sticky error if it has one.
 CUresult CurrentContext(std::shared_ptr<Context>* context);
 
+// The context of an id; null if it is gone.
+std::shared_ptr<Context> ContextById(uint64_t id);
+
+// The function that a handle means in a context: a CUfunction, or a CUkernel, which is loaded there if need be.
+// INVALID_HANDLE if it names nothing alive.
+CUresult ResolveFunction(CUfunction handle, const std::shared_ptr<Context>& context,
+                         std::shared_ptr<Function>* function);
+// The same of a CUfunction in whatever context, and of a CUkernel in the current one.
+CUresult ResolveFunction(CUfunction handle, std::shared_ptr<Function>* function);
+
 // The stream that a handle means for this thread: a default stream's belongs to the current context. INVALID_HANDLE if
 // it names nothing alive; the sticky error of its context if that has one.
 CUresult ResolveStream(CUstream handle, std::shared_ptr<Stream>* stream);
+
+// Makes a context, current nowhere.
+std::shared_ptr<Context> NewContext(int device);
+// Everything that lives in a context goes with it; the handles become invalid.
+void DestroyContext(const std::shared_ptr<Context>& context);
+
+// While one lives, calls of this thread take a null stream for the per-thread default stream, and not for the legacy
+// one: what the variants of functions do whose names end in `_ptds` and `_ptsz`.
+class NullStreamIsPerThread {
+ public:
+  NullStreamIsPerThread();
+  ~NullStreamIsPerThread();
+  NullStreamIsPerThread(const NullStreamIsPerThread&) = delete;
+  NullStreamIsPerThread& operator=(const NullStreamIsPerThread&) = delete;
+};
 
 // The first fault of a context, or CUDA_SUCCESS.
 inline CUresult Sticky(const Context& context) { return context.sticky.load(std::memory_order_acquire); }

@@ -1,0 +1,222 @@
+// Graphs: what is asked about their shape, and the forms that calls had in older versions of CUDA.
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "driver/cpu/cuda_library/client.h"
+#include "driver/cpu/runtime.h"
+
+namespace slipway::cpu::client {
+namespace {
+
+using GraphLock = std::lock_guard<std::mutex>;
+
+std::mutex& GraphMutex() { return Runtime::Get().captures.mutex(); }
+
+// As such lists are answered: how many there are where `nodes` is null; else as many as there is room for, nulls after
+// the last, and how many were written.
+CUresult Answer(const std::vector<CUgraphNode>& all, CUgraphNode* nodes, size_t* count) {
+  if (nodes == nullptr) {
+    *count = all.size();
+    return CUDA_SUCCESS;
+  }
+  const size_t filled = std::min(*count, all.size());
+  std::fill(std::copy_n(all.begin(), filled, nodes), nodes + *count, nullptr);
+  *count = filled;
+  return CUDA_SUCCESS;
+}
+
+// A node and the graph that it is of, with the lock held.
+CUresult FindNode(CUgraphNode handle, std::shared_ptr<GraphNode>* node, std::shared_ptr<Graph>* graph) {
+  *node = Runtime::Get().graph_nodes.Find(handle);
+  if (*node == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *graph = Runtime::Get().graphs.FindIf([&](const Graph& one) { return one.id == (*node)->graph_id; });
+  return *graph == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
+}  // namespace
+
+CUresult GraphInstantiate(CUgraphExec* exec, CUgraph graph, CUgraphNode* error_node, char* log, size_t log_bytes) {
+  if (error_node != nullptr) *error_node = nullptr;
+  if (log != nullptr && log_bytes != 0) log[0] = '\0';
+  return GraphInstantiateWithFlags(exec, graph, 0);
+}
+
+CUresult GraphInstantiateWithParams(CUgraphExec* exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS* params) {
+  if (params == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  constexpr uint64_t kUpload = 2;  // CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD: there is nothing to upload.
+  params->hErrNode_out = nullptr;
+  const CUresult result = GraphInstantiateWithFlags(exec, graph, params->flags & ~kUpload);
+  params->result_out = static_cast<CUgraphInstantiateResult>(result == CUDA_SUCCESS ? 0 : 1);  // SUCCESS or ERROR.
+  return result;
+}
+
+CUresult GraphGetRootNodes(CUgraph handle, CUgraphNode* nodes, size_t* count) {
+  SLIPWAY_RETURN_IF_FAILED(Ready());
+  const GraphLock lock(GraphMutex());
+  const std::shared_ptr<Graph> graph = Runtime::Get().graphs.Find(handle);
+  if (graph == nullptr || count == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  std::vector<CUgraphNode> roots;
+  for (const std::shared_ptr<GraphNode>& node : graph->nodes) {
+    if (node->dependencies.empty()) roots.push_back(node->handle);
+  }
+  return Answer(roots, nodes, count);
+}
+
+CUresult GraphGetEdges(CUgraph handle, CUgraphNode* from, CUgraphNode* to, size_t* count) {
+  SLIPWAY_RETURN_IF_FAILED(Ready());
+  const GraphLock lock(GraphMutex());
+  const std::shared_ptr<Graph> graph = Runtime::Get().graphs.Find(handle);
+  if (graph == nullptr || count == nullptr || (from == nullptr) != (to == nullptr)) return CUDA_ERROR_INVALID_VALUE;
+  std::vector<CUgraphNode> begins, ends;
+  for (const std::shared_ptr<GraphNode>& node : graph->nodes) {
+    for (const uint32_t dependency : node->dependencies) {
+      begins.push_back(graph->nodes[dependency]->handle);
+      ends.push_back(node->handle);
+    }
+  }
+  size_t room = *count;
+  SLIPWAY_RETURN_IF_FAILED(Answer(begins, from, &room));
+  return Answer(ends, to, count);
+}
+
+CUresult GraphNodeGetDependencies(CUgraphNode handle, CUgraphNode* nodes, size_t* count) {
+  SLIPWAY_RETURN_IF_FAILED(Ready());
+  const GraphLock lock(GraphMutex());
+  std::shared_ptr<GraphNode> node;
+  std::shared_ptr<Graph> graph;
+  SLIPWAY_RETURN_IF_FAILED(FindNode(handle, &node, &graph));
+  if (count == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  std::vector<CUgraphNode> before;
+  for (const uint32_t dependency : node->dependencies) before.push_back(graph->nodes[dependency]->handle);
+  return Answer(before, nodes, count);
+}
+
+CUresult GraphNodeGetDependentNodes(CUgraphNode handle, CUgraphNode* nodes, size_t* count) {
+  SLIPWAY_RETURN_IF_FAILED(Ready());
+  const GraphLock lock(GraphMutex());
+  std::shared_ptr<GraphNode> node;
+  std::shared_ptr<Graph> graph;
+  SLIPWAY_RETURN_IF_FAILED(FindNode(handle, &node, &graph));
+  if (count == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  std::vector<CUgraphNode> after;
+  for (const std::shared_ptr<GraphNode>& other : graph->nodes) {
+    const std::vector<uint32_t>& dependencies = other->dependencies;
+    if (std::find(dependencies.begin(), dependencies.end(), node->index) != dependencies.end()) {
+      after.push_back(other->handle);
+    }
+  }
+  return Answer(after, nodes, count);
+}
+
+namespace {
+
+CUresult NoData(CUresult result, CUgraphEdgeData* data, const size_t* count) {
+  if (result == CUDA_SUCCESS && data != nullptr) std::memset(data, 0, *count * sizeof(*data));
+  return result;
+}
+
+}  // namespace
+
+CUresult GraphGetEdges_v2(CUgraph graph, CUgraphNode* from, CUgraphNode* to, CUgraphEdgeData* data, size_t* count) {
+  return NoData(GraphGetEdges(graph, from, to, count), from == nullptr ? nullptr : data, count);
+}
+CUresult GraphNodeGetDependencies_v2(CUgraphNode node, CUgraphNode* nodes, CUgraphEdgeData* data, size_t* count) {
+  return NoData(GraphNodeGetDependencies(node, nodes, count), nodes == nullptr ? nullptr : data, count);
+}
+CUresult GraphNodeGetDependentNodes_v2(CUgraphNode node, CUgraphNode* nodes, CUgraphEdgeData* data, size_t* count) {
+  return NoData(GraphNodeGetDependentNodes(node, nodes, count), nodes == nullptr ? nullptr : data, count);
+}
+
+CUresult GraphUpload(CUgraphExec exec, CUstream handle) {
+  SLIPWAY_RETURN_IF_FAILED(Ready());
+  std::shared_ptr<Stream> stream;
+  SLIPWAY_RETURN_IF_FAILED(ResolveStream(handle, &stream));
+  return Runtime::Get().graph_execs.Find(exec) == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
+CUresult GraphExecUpdate_v1(CUgraphExec exec, CUgraph graph, CUgraphNode* error_node, CUgraphExecUpdateResult* result) {
+  CUgraphExecUpdateResultInfo info = {};
+  const CUresult updated = GraphExecUpdate(exec, graph, &info);
+  if (error_node != nullptr) *error_node = info.errorNode;
+  if (result != nullptr) *result = info.result;
+  return updated;
+}
+
+CUresult GraphExecKernelNodeSetParams_v1(CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v1* params) {
+  if (params == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  CUDA_KERNEL_NODE_PARAMS longer = {};
+  static_assert(sizeof(*params) == offsetof(CUDA_KERNEL_NODE_PARAMS, kern));
+  std::memcpy(&longer, params, sizeof(*params));
+  return GraphExecKernelNodeSetParams(exec, node, &longer);
+}
+
+CUresult GraphKernelNodeGetParams_v1(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS_v1* params) {
+  if (params == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  CUDA_KERNEL_NODE_PARAMS longer = {};
+  const CUresult result = GraphKernelNodeGetParams(node, &longer);
+  if (result == CUDA_SUCCESS) std::memcpy(params, &longer, sizeof(*params));
+  return result;
+}
+
+CUresult UserObjectCreate(CUuserObject* object, void* pointer, CUhostFn destroy, unsigned references, unsigned flags) {
+  SLIPWAY_RETURN_IF_FAILED(Ready());
+  constexpr unsigned kNoDestructorSync = 1;  // CU_USER_OBJECT_NO_DESTRUCTOR_SYNC, which callers must say.
+  if (object == nullptr || destroy == nullptr || references == 0 || flags != kNoDestructorSync) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  auto made = std::make_shared<UserObject>();
+  made->pointer = pointer;
+  made->destroy = destroy;
+  made->owned = references;
+  UserObject& added = *made;
+  *object = added.handle = Runtime::Get().user_objects.Add(std::move(made));
+  return CUDA_SUCCESS;
+}
+
+CUresult UserObjectRetain(CUuserObject handle, unsigned count) {
+  SLIPWAY_RETURN_IF_FAILED(Ready());
+  const std::shared_ptr<UserObject> object = Runtime::Get().user_objects.Find(handle);
+  if (object == nullptr || count == 0) return CUDA_ERROR_INVALID_VALUE;
+  object->owned += count;
+  return CUDA_SUCCESS;
+}
+
+CUresult UserObjectRelease(CUuserObject handle, unsigned count) {
+  SLIPWAY_RETURN_IF_FAILED(Ready());
+  const std::shared_ptr<UserObject> object = Runtime::Get().user_objects.Find(handle);
+  if (object == nullptr || count == 0 || count > object->owned) return CUDA_ERROR_INVALID_VALUE;
+  if ((object->owned -= count) == 0) Runtime::Get().user_objects.Remove(handle);
+  return CUDA_SUCCESS;
+}
+
+CUresult GraphRetainUserObject(CUgraph graph_handle, CUuserObject handle, unsigned count, unsigned flags) {
+  SLIPWAY_RETURN_IF_FAILED(Ready());
+  constexpr unsigned kMove = 1;  // CU_GRAPH_USER_OBJECT_MOVE: the application's references become the graph's.
+  const std::shared_ptr<UserObject> object = Runtime::Get().user_objects.Find(handle);
+  {
+    const GraphLock lock(GraphMutex());
+    const std::shared_ptr<Graph> graph = Runtime::Get().graphs.Find(graph_handle);
+    if (graph == nullptr || object == nullptr || count == 0 || (flags & ~kMove) != 0) return CUDA_ERROR_INVALID_VALUE;
+    graph->user_objects.insert(graph->user_objects.end(), count, object);
+  }
+  return flags == kMove ? UserObjectRelease(handle, count) : CUDA_SUCCESS;
+}
+
+CUresult GraphReleaseUserObject(CUgraph graph_handle, CUuserObject handle, unsigned count) {
+  SLIPWAY_RETURN_IF_FAILED(Ready());
+  const GraphLock lock(GraphMutex());
+  const std::shared_ptr<Graph> graph = Runtime::Get().graphs.Find(graph_handle);
+  if (graph == nullptr || count == 0) return CUDA_ERROR_INVALID_VALUE;
+  std::vector<std::shared_ptr<UserObject>>& all = graph->user_objects;
+  const auto is_it = [&](const std::shared_ptr<UserObject>& object) { return object->handle == handle; };
+  if (std::count_if(all.begin(), all.end(), is_it) < static_cast<ptrdiff_t>(count)) return CUDA_ERROR_INVALID_VALUE;
+  for (; count != 0; --count) all.erase(std::find_if(all.begin(), all.end(), is_it));
+  return CUDA_SUCCESS;
+}
+
+}  // namespace slipway::cpu::client

@@ -1,0 +1,381 @@
+// What a CUDA driver answers to calls that are wrong, and to those that look so: the rules of docs/clients.md, by plain
+// cu* calls. The same test runs on the CPU device's library and, by tools/gpu_check, on a GPU.
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "tests/cuda_library/tested_driver.h"
+
+namespace slipway::cuda_library {
+namespace {
+
+class DriverRules : public DriverTest {
+ protected:
+  CUresult LoadResult(const std::string& ptx) {
+    CUmodule module = nullptr;
+    const CUresult result = api_->ModuleLoadDataEx(&module, ptx.c_str(), 0, nullptr, nullptr);
+    if (result == CUDA_SUCCESS) api_->ModuleUnload(module);
+    return result;
+  }
+  CUresult Shaped(const char* kernel, std::vector<unsigned> grid, std::vector<unsigned> block, unsigned shared = 0) {
+    return api_->LaunchKernel(Kernel(kernel), grid[0], grid[1], grid[2], block[0], block[1], block[2], shared, nullptr,
+                              nullptr, nullptr);
+  }
+  CUdeviceptr NewWords(size_t count) {
+    CUdeviceptr words = 0;
+    EXPECT_EQ(api_->MemAlloc(&words, count * 4), CUDA_SUCCESS);
+    return words;
+  }
+  CUstream NewStream() {
+    CUstream stream = nullptr;
+    EXPECT_EQ(api_->StreamCreateWithPriority(&stream, CU_STREAM_NON_BLOCKING, 0), CUDA_SUCCESS);
+    return stream;
+  }
+  CUevent NewEvent(unsigned flags = CU_EVENT_DEFAULT) {
+    CUevent event = nullptr;
+    EXPECT_EQ(api_->EventCreate(&event, flags), CUDA_SUCCESS);
+    return event;
+  }
+};
+
+// --- Loading.
+
+TEST_F(DriverRules, Load) {
+  const std::string head = ".target sm_75\n.address_size 64\n";
+  EXPECT_EQ(LoadResult(".version 7.0\n" + head), CUDA_SUCCESS);
+  EXPECT_EQ(LoadResult(".version 7.0\n" + head + ".visible .entry k() { no.such.instruction; ret; }"),
+            CUDA_ERROR_INVALID_PTX);
+  EXPECT_EQ(LoadResult(".version 99.0\n" + head), CUDA_ERROR_UNSUPPORTED_PTX_VERSION);
+  // 4,096 bytes of parameters are what PTX below ISA 8.1 may have.
+  EXPECT_EQ(LoadResult(".version 7.0\n" + head + ".visible .entry k(.param .align 4 .b8 p[4096]) { ret; }"),
+            CUDA_SUCCESS);
+  EXPECT_EQ(LoadResult(".version 7.0\n" + head + ".visible .entry k(.param .align 4 .b8 p[4100]) { ret; }"),
+            CUDA_ERROR_INVALID_PTX);
+  // 48 KiB of static shared memory.
+  EXPECT_EQ(LoadResult(".version 7.0\n" + head +
+                       ".visible .entry k() { .shared .b8 s[49153]; .reg .b64 %r;\n"
+                       "mov.u64 %r, s; ret; }"),
+            CUDA_ERROR_INVALID_PTX);
+}
+
+TEST_F(DriverRules, LoadWritesLogs) {
+  const std::string bad = ".version 7.0\n.target sm_75\n.address_size 64\n.visible .entry k() { no.such; ret; }";
+  std::vector<char> log(4096, 'x');
+  CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+  void* values[] = {log.data(), reinterpret_cast<void*>(log.size())};
+  CUmodule module = nullptr;
+  EXPECT_EQ(api_->ModuleLoadDataEx(&module, bad.c_str(), 2, options, values), CUDA_ERROR_INVALID_PTX);
+  EXPECT_NE(std::string(log.data()).find("line"), std::string::npos) << log.data();
+}
+
+TEST_F(DriverRules, Names) {
+  CUfunction function = nullptr;
+  CUdeviceptr address = 0;
+  const CUmodule module = Load(kKernels);
+  EXPECT_EQ(api_->ModuleGetFunction(&function, module, "no_such_kernel"), CUDA_ERROR_NOT_FOUND);
+  EXPECT_EQ(api_->ModuleGetGlobal(&address, nullptr, module, "no_such_variable"), CUDA_ERROR_NOT_FOUND);
+  size_t bytes = 0;
+  EXPECT_EQ(api_->ModuleGetGlobal(&address, &bytes, module, "cell"), CUDA_SUCCESS);
+  EXPECT_EQ(bytes, 4u);
+  uint32_t value = 0;
+  EXPECT_EQ(api_->MemcpyDtoH(&value, address, 4), CUDA_SUCCESS);
+  EXPECT_EQ(value, 41u);
+}
+
+// --- Launching.
+
+TEST_F(DriverRules, LaunchShape) {
+  EXPECT_EQ(Shaped("nothing", {1, 1, 1}, {1024, 1, 1}), CUDA_SUCCESS);
+  EXPECT_EQ(Shaped("nothing", {0, 1, 1}, {1, 1, 1}), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(Shaped("nothing", {1, 1, 1}, {0, 1, 1}), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(Shaped("nothing", {1, 1, 1}, {1025, 1, 1}), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(Shaped("nothing", {1, 1, 1}, {32, 32, 2}), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(Shaped("nothing", {1, 1, 1}, {1, 1, 65}), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(Shaped("nothing", {1, 65536, 1}, {1, 1, 1}), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(Shaped("nothing", {0x80000000u, 1, 1}, {1, 1, 1}), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(api_->CtxSynchronize(), CUDA_SUCCESS) << "a launch that is refused breaks nothing";
+}
+
+TEST_F(DriverRules, LaunchBounds) {
+  EXPECT_EQ(Shaped("bounded", {1, 1, 1}, {64, 1, 1}), CUDA_SUCCESS);
+  EXPECT_EQ(Shaped("bounded", {1, 1, 1}, {65, 1, 1}), CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
+  EXPECT_EQ(Shaped("shaped", {1, 1, 1}, {32, 1, 1}), CUDA_SUCCESS);
+  EXPECT_EQ(Shaped("shaped", {1, 1, 1}, {16, 2, 1}), CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST_F(DriverRules, LaunchSharedMemory) {
+  constexpr unsigned kMost = 48 << 10;
+  EXPECT_EQ(Shaped("nothing", {1, 1, 1}, {1, 1, 1}, kMost), CUDA_SUCCESS);
+  EXPECT_EQ(Shaped("nothing", {1, 1, 1}, {1, 1, 1}, kMost + 1), CUDA_ERROR_INVALID_VALUE);
+  int most = 0;
+  ASSERT_EQ(api_->DeviceGetAttribute(&most, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 0), CUDA_SUCCESS);
+  const CUfunction nothing = Kernel("nothing");
+  constexpr CUfunction_attribute kAllowed = CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+  EXPECT_EQ(api_->FuncSetAttribute(nothing, kAllowed, most), CUDA_SUCCESS);
+  EXPECT_EQ(Shaped("nothing", {1, 1, 1}, {1, 1, 1}, static_cast<unsigned>(most)), CUDA_SUCCESS);
+  EXPECT_EQ(api_->FuncSetAttribute(nothing, kAllowed, most + 1), CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST_F(DriverRules, LaunchArguments) {
+  const CUdeviceptr words = NewWords(32);
+  const CUfunction store = Kernel("store");
+  LaunchBuffer right(words, 7u);
+  EXPECT_EQ(Launch(store, nullptr, right.extra()), CUDA_SUCCESS);
+  LaunchBuffer longer(words, 7u, 0u);
+  EXPECT_EQ(Launch(store, nullptr, longer.extra()), CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
+  void* params[] = {nullptr, nullptr};
+  EXPECT_EQ(api_->LaunchKernel(store, 1, 1, 1, 32, 1, 1, 0, nullptr, params, right.extra()), CUDA_ERROR_INVALID_VALUE)
+      << "one of the two";
+  EXPECT_EQ(Launch(store, nullptr), CUDA_ERROR_INVALID_VALUE) << "neither";
+  uint32_t value = 0;
+  EXPECT_EQ(api_->MemcpyDtoH(&value, words, 4), CUDA_SUCCESS);
+  EXPECT_EQ(value, 7u);
+}
+
+// --- Contexts: design.md as measured on an H200.
+
+TEST_F(DriverRules, ContextOfALaunch) {
+  const CUfunction nothing = Kernel("nothing");
+  const CUstream stream = NewStream();
+  CUcontext popped = nullptr;
+  ASSERT_EQ(api_->CtxPopCurrent(&popped), CUDA_SUCCESS);
+  EXPECT_EQ(Launch(nothing, stream), CUDA_SUCCESS) << "a created stream needs no current context";
+  EXPECT_EQ(Launch(nothing, nullptr), CUDA_ERROR_INVALID_CONTEXT);
+  const CUcontext foreign = NewContext();
+  EXPECT_EQ(Launch(nothing, stream), CUDA_SUCCESS) << "and does not mind a foreign one";
+  EXPECT_EQ(Launch(nothing, nullptr), CUDA_ERROR_INVALID_HANDLE);
+  EXPECT_EQ(Launch(nothing, kStreamPerThread), CUDA_ERROR_INVALID_HANDLE);
+  Destroy(foreign);
+  ASSERT_EQ(api_->CtxPushCurrent(popped), CUDA_SUCCESS);
+  EXPECT_EQ(api_->StreamSynchronize(stream), CUDA_SUCCESS);
+}
+
+TEST_F(DriverRules, KernelOfALibraryRunsInTheCurrentContext) {
+  CUlibrary library = nullptr;
+  ASSERT_EQ(
+      (Function<CUresult(CUlibrary*, const void*, CUjit_option*, void**, unsigned, CUlibraryOption*, void**, unsigned)>(
+          "cuLibraryLoadData", 12000)(&library, kKernels, nullptr, nullptr, 0, nullptr, nullptr, 0)),
+      CUDA_SUCCESS);
+  CUkernel kernel = nullptr;
+  const auto get_kernel = Function<CUresult(CUkernel*, CUlibrary, const char*)>("cuLibraryGetKernel", 12000);
+  ASSERT_EQ(get_kernel(&kernel, library, "store"), CUDA_SUCCESS);
+  EXPECT_EQ(get_kernel(&kernel, library, "no_such_kernel"), CUDA_ERROR_NOT_FOUND);
+  ASSERT_EQ(get_kernel(&kernel, library, "store"), CUDA_SUCCESS);
+  for (int i = 0; i < 2; ++i) {
+    const CUcontext context = NewContext();
+    const CUdeviceptr words = NewWords(32);
+    LaunchBuffer buffer(words, 5u);
+    EXPECT_EQ(Launch(reinterpret_cast<CUfunction>(kernel), nullptr, buffer.extra()), CUDA_SUCCESS);
+    uint32_t value = 0;
+    EXPECT_EQ(api_->MemcpyDtoH(&value, words, 4), CUDA_SUCCESS);
+    EXPECT_EQ(value, 5u);
+    Destroy(context);
+  }
+  EXPECT_EQ(Function<CUresult(CUlibrary)>("cuLibraryUnload", 12000)(library), CUDA_SUCCESS);
+}
+
+TEST_F(DriverRules, ContextStack) {
+  CUcontext current = nullptr;
+  const CUcontext second = NewContext();
+  EXPECT_EQ(api_->CtxGetCurrent(&current), CUDA_SUCCESS);
+  EXPECT_EQ(current, second);
+  for (int i = 0; i < 20; ++i) ASSERT_EQ(api_->CtxPushCurrent(i % 2 == 0 ? context_ : second), CUDA_SUCCESS);
+  for (int i = 20; i-- > 0;) {
+    ASSERT_EQ(api_->CtxPopCurrent(&current), CUDA_SUCCESS);
+    EXPECT_EQ(current, i % 2 == 0 ? context_ : second);
+  }
+  Destroy(second);  // Which is current, and popped.
+  EXPECT_EQ(api_->CtxGetCurrent(&current), CUDA_SUCCESS);
+  EXPECT_EQ(current, context_);
+  std::thread([&] {
+    CUcontext of_thread = context_;
+    EXPECT_EQ(api_->CtxGetCurrent(&of_thread), CUDA_SUCCESS);
+    EXPECT_EQ(of_thread, nullptr) << "each thread has a stack of its own";
+    EXPECT_EQ(api_->CtxPopCurrent(&of_thread), CUDA_ERROR_INVALID_CONTEXT);
+    EXPECT_EQ(api_->CtxSynchronize(), CUDA_ERROR_INVALID_CONTEXT);
+  }).join();
+}
+
+TEST_F(DriverRules, PrimaryContext) {
+  const auto state = Function<CUresult(CUdevice, unsigned*, int*)>("cuDevicePrimaryCtxGetState", 7000);
+  unsigned flags = 0;
+  int active = -1;
+  CUcontext first = nullptr, again = nullptr;
+  ASSERT_EQ(state(0, &flags, &active), CUDA_SUCCESS);
+  if (active != 0) GTEST_SKIP() << "somebody else in this process retains it";
+  ASSERT_EQ(api_->DevicePrimaryCtxRetain(&first, 0), CUDA_SUCCESS);
+  ASSERT_EQ(api_->DevicePrimaryCtxRetain(&again, 0), CUDA_SUCCESS);
+  EXPECT_EQ(first, again);
+  EXPECT_EQ(state(0, &flags, &active), CUDA_SUCCESS);
+  EXPECT_EQ(active, 1);
+  EXPECT_EQ(api_->DevicePrimaryCtxRelease(0), CUDA_SUCCESS);
+  EXPECT_EQ(api_->DevicePrimaryCtxRelease(0), CUDA_SUCCESS);
+  EXPECT_EQ(state(0, &flags, &active), CUDA_SUCCESS);
+  EXPECT_EQ(active, 0);
+  EXPECT_EQ(api_->DevicePrimaryCtxRelease(0), CUDA_ERROR_INVALID_CONTEXT);
+}
+
+// --- Memory.
+
+TEST_F(DriverRules, Memory) {
+  CUdeviceptr words = 0;
+  EXPECT_EQ(api_->MemAlloc(&words, 0), CUDA_ERROR_INVALID_VALUE);
+  words = NewWords(16);
+  EXPECT_EQ(api_->MemsetD32(words, 3, 17), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(api_->MemsetD32(words + 1, 3, 1), CUDA_ERROR_INVALID_VALUE);
+  std::vector<uint32_t> host(17);
+  EXPECT_EQ(api_->MemcpyDtoH(host.data(), words, 68), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(api_->MemcpyHtoD(words, nullptr, 4), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(api_->MemFree(words + 4), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(api_->MemFree(words), CUDA_SUCCESS);
+  EXPECT_EQ(api_->MemFree(words), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(api_->MemFree(0), CUDA_SUCCESS);
+  unsigned type = 0;
+  EXPECT_EQ(api_->PointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, reinterpret_cast<CUdeviceptr>(&type)),
+            CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST_F(DriverRules, RegisteredMemory) {
+  std::vector<uint32_t> host(4096, 1);
+  EXPECT_EQ(api_->MemHostUnregister(host.data()), static_cast<CUresult>(713));
+  EXPECT_EQ(api_->MemHostRegister(host.data(), host.size() * 4, kMemHostDeviceMap), CUDA_SUCCESS);
+  EXPECT_EQ(api_->MemHostRegister(host.data(), host.size() * 4, 0), static_cast<CUresult>(712));
+  CUdeviceptr address = 0;
+  EXPECT_EQ(api_->MemHostGetDevicePointer(&address, host.data(), 0), CUDA_SUCCESS);
+  LaunchBuffer buffer(address, 9u);
+  EXPECT_EQ(Launch(Kernel("store"), nullptr, buffer.extra()), CUDA_SUCCESS);
+  EXPECT_EQ(api_->CtxSynchronize(), CUDA_SUCCESS);
+  EXPECT_EQ(host[31], 9u);
+  EXPECT_EQ(host[32], 1u);
+  EXPECT_EQ(api_->MemHostUnregister(host.data()), CUDA_SUCCESS);
+}
+
+TEST_F(DriverRules, ManagedMemory) {
+  CUdeviceptr address = 0;
+  EXPECT_EQ(api_->MemAllocManaged(&address, 128, 0), CUDA_ERROR_INVALID_VALUE);
+  ASSERT_EQ(api_->MemAllocManaged(&address, 128, CU_MEM_ATTACH_GLOBAL), CUDA_SUCCESS);
+  LaunchBuffer buffer(address, 6u);
+  EXPECT_EQ(Launch(Kernel("store"), nullptr, buffer.extra()), CUDA_SUCCESS);
+  EXPECT_EQ(api_->CtxSynchronize(), CUDA_SUCCESS);
+  EXPECT_EQ(reinterpret_cast<const uint32_t*>(address)[31], 6u);
+  EXPECT_EQ(api_->MemFree(address), CUDA_SUCCESS);
+}
+
+// --- Waiting.
+
+TEST_F(DriverRules, NotReadyUntilDone) {
+  const CUstream stream = NewStream();
+  const CUevent event = NewEvent();
+  EXPECT_EQ(api_->EventQuery(event), CUDA_SUCCESS) << "never recorded counts as done";
+  std::atomic<bool> go{false};
+  const CUhostFn wait = [](void* flag) {
+    while (!static_cast<std::atomic<bool>*>(flag)->load()) std::this_thread::yield();
+  };
+  ASSERT_EQ(api_->LaunchHostFunc(stream, wait, &go), CUDA_SUCCESS);
+  ASSERT_EQ(api_->EventRecord(event, stream), CUDA_SUCCESS);
+  EXPECT_EQ(api_->StreamQuery(stream), CUDA_ERROR_NOT_READY);
+  EXPECT_EQ(api_->EventQuery(event), CUDA_ERROR_NOT_READY);
+  go = true;
+  EXPECT_EQ(api_->StreamSynchronize(stream), CUDA_SUCCESS);
+  EXPECT_EQ(api_->StreamQuery(stream), CUDA_SUCCESS);
+  EXPECT_EQ(api_->EventQuery(event), CUDA_SUCCESS);
+}
+
+TEST_F(DriverRules, EventsThatTellNoTime) {
+  float milliseconds = 0;
+  const CUevent unrecorded = NewEvent();
+  EXPECT_EQ(api_->EventElapsedTime(&milliseconds, unrecorded, unrecorded), CUDA_ERROR_INVALID_HANDLE);
+  const CUevent untimed = NewEvent(CU_EVENT_DISABLE_TIMING);
+  ASSERT_EQ(api_->EventRecord(untimed, nullptr), CUDA_SUCCESS);
+  ASSERT_EQ(api_->EventSynchronize(untimed), CUDA_SUCCESS);
+  EXPECT_EQ(api_->EventElapsedTime(&milliseconds, untimed, untimed), CUDA_ERROR_INVALID_HANDLE);
+}
+
+TEST_F(DriverRules, CallbacksRunInTheirTurn) {
+  const CUstream stream = NewStream();
+  struct Seen {
+    CUstream stream = nullptr;
+    CUresult status = CUDA_ERROR_UNKNOWN;
+  } seen;
+  using Callback = void (*)(CUstream, CUresult, void*);
+  const Callback note = [](CUstream of, CUresult status, void* data) { *static_cast<Seen*>(data) = {of, status}; };
+  ASSERT_EQ(
+      (Function<CUresult(CUstream, Callback, void*, unsigned)>("cuStreamAddCallback", 5000)(stream, note, &seen, 0)),
+      CUDA_SUCCESS);
+  EXPECT_EQ(api_->StreamSynchronize(stream), CUDA_SUCCESS);
+  EXPECT_EQ(seen.stream, stream);
+  EXPECT_EQ(seen.status, CUDA_SUCCESS);
+}
+
+// --- Capturing.
+
+TEST_F(DriverRules, CaptureOfTheLegacyStream) {
+  EXPECT_EQ(api_->StreamBeginCapture(nullptr, CU_STREAM_CAPTURE_MODE_RELAXED), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+  CUgraph graph = nullptr;
+  EXPECT_EQ(api_->StreamEndCapture(NewStream(), &graph), CUDA_ERROR_ILLEGAL_STATE);
+}
+
+TEST_F(DriverRules, WaitingForACapturingStreamSpoilsTheCapture) {
+  const CUstream stream = NewStream();
+  ASSERT_EQ(api_->StreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED), CUDA_SUCCESS);
+  EXPECT_EQ(api_->StreamSynchronize(stream), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+  EXPECT_EQ(Launch(Kernel("nothing"), stream), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+  CUgraph graph = nullptr;
+  EXPECT_EQ(api_->StreamEndCapture(stream, &graph), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+  EXPECT_EQ(graph, nullptr);
+  EXPECT_EQ(Launch(Kernel("nothing"), stream), CUDA_SUCCESS);
+}
+
+TEST_F(DriverRules, AllocationInAGlobalCapture) {
+  const CUstream stream = NewStream();
+  ASSERT_EQ(api_->StreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL), CUDA_SUCCESS);
+  CUdeviceptr words = 0;
+  EXPECT_EQ(api_->MemAlloc(&words, 4), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+  CUgraph graph = nullptr;
+  EXPECT_EQ(api_->StreamEndCapture(stream, &graph), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+}
+
+TEST_F(DriverRules, JoiningACapture) {
+  const CUstream first = NewStream(), second = NewStream();
+  const CUevent event = NewEvent();
+  const CUfunction nothing = Kernel("nothing");
+  CUgraph graph = nullptr;
+  ASSERT_EQ(api_->EventRecord(event, second), CUDA_SUCCESS);
+  ASSERT_EQ(api_->StreamBeginCapture(first, CU_STREAM_CAPTURE_MODE_RELAXED), CUDA_SUCCESS);
+  EXPECT_EQ(api_->StreamWaitEvent(first, event, 0), CUDA_ERROR_STREAM_CAPTURE_ISOLATION) << "recorded outside of it";
+  EXPECT_EQ(api_->StreamEndCapture(first, &graph), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+
+  ASSERT_EQ(api_->StreamBeginCapture(first, CU_STREAM_CAPTURE_MODE_RELAXED), CUDA_SUCCESS);
+  ASSERT_EQ(api_->EventRecord(event, first), CUDA_SUCCESS);
+  ASSERT_EQ(api_->StreamWaitEvent(second, event, 0), CUDA_SUCCESS);
+  ASSERT_EQ(Launch(nothing, second), CUDA_SUCCESS);
+  EXPECT_EQ(api_->StreamEndCapture(first, &graph), CUDA_ERROR_STREAM_CAPTURE_UNJOINED);
+
+  ASSERT_EQ(api_->StreamBeginCapture(first, CU_STREAM_CAPTURE_MODE_RELAXED), CUDA_SUCCESS);
+  ASSERT_EQ(api_->EventRecord(event, first), CUDA_SUCCESS);
+  ASSERT_EQ(api_->StreamWaitEvent(second, event, 0), CUDA_SUCCESS);
+  ASSERT_EQ(Launch(nothing, second), CUDA_SUCCESS);
+  ASSERT_EQ(api_->EventRecord(event, second), CUDA_SUCCESS);
+  ASSERT_EQ(api_->StreamWaitEvent(first, event, 0), CUDA_SUCCESS);
+  EXPECT_EQ(api_->EventQuery(event), CUDA_ERROR_CAPTURED_EVENT);
+  EXPECT_EQ(api_->StreamEndCapture(first, &graph), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+}
+
+// --- Errors that stay.
+
+TEST_F(DriverRules, AFaultStaysWithItsContext) {
+  const CUcontext broken = NewContext();
+  const CUmodule module = Load(kKernels);
+  CUfunction store = nullptr;
+  ASSERT_EQ(api_->ModuleGetFunction(&store, module, "store"), CUDA_SUCCESS);
+  LaunchBuffer nowhere(CUdeviceptr{64}, 1u);
+  EXPECT_EQ(Launch(store, nullptr, nowhere.extra()), CUDA_SUCCESS) << "seen when it runs";
+  EXPECT_EQ(api_->CtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
+  CUdeviceptr words = 0;
+  EXPECT_EQ(api_->MemAlloc(&words, 4), CUDA_ERROR_ILLEGAL_ADDRESS);
+  EXPECT_EQ(Launch(store, nullptr, nowhere.extra()), CUDA_ERROR_ILLEGAL_ADDRESS);
+  Destroy(broken);
+}
+
+}  // namespace
+}  // namespace slipway::cuda_library
