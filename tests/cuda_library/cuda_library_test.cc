@@ -4,6 +4,8 @@
 #include <malloc.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -302,6 +304,100 @@ TEST_F(CudaLibrary, PoolsCount) {
             CUDA_SUCCESS);
   EXPECT_EQ(destroy(made), CUDA_SUCCESS);
   EXPECT_EQ(destroy(made), CUDA_ERROR_INVALID_VALUE);
+}
+
+// One device, or as many as SLIPWAY_CPU_DEVICES says.
+TEST_F(CudaLibrary, SeveralDevices) {
+  const char* const wanted = std::getenv("SLIPWAY_CPU_DEVICES");
+  int count = 0;
+  ASSERT_EQ(api_->DeviceGetCount(&count), CUDA_SUCCESS);
+  EXPECT_EQ(count, wanted == nullptr ? 1 : std::atoi(wanted));
+  CUdevice device = 0;
+  EXPECT_EQ(api_->DeviceGet(&device, count), CUDA_ERROR_INVALID_DEVICE);
+  const auto create = Function<CUresult(CUcontext*, unsigned, CUdevice)>("cuCtxCreate", 3020);
+  const auto by_bus = Function<CUresult(CUdevice*, const char*)>("cuDeviceGetByPCIBusId", 4010);
+  const auto bus_of = Function<CUresult(char*, int, CUdevice)>("cuDeviceGetPCIBusId", 4010);
+  std::set<std::string> buses;
+  for (int i = 0; i < count; ++i) {
+    char bus[32] = {};
+    ASSERT_EQ(bus_of(bus, sizeof(bus), i), CUDA_SUCCESS);
+    EXPECT_TRUE(buses.insert(bus).second) << bus;
+    EXPECT_EQ(by_bus(&device, bus), CUDA_SUCCESS);
+    EXPECT_EQ(device, i);
+    CUcontext context = nullptr;
+    ASSERT_EQ(create(&context, 0, i), CUDA_SUCCESS);
+    EXPECT_EQ(api_->CtxGetDevice(&device), CUDA_SUCCESS);
+    EXPECT_EQ(device, i);
+    int can = -1;
+    EXPECT_EQ(api_->DeviceCanAccessPeer(&can, 0, i), CUDA_SUCCESS);
+    EXPECT_EQ(can, i == 0 ? 0 : 1);
+    // From the first device's memory to this one's.
+    CUdeviceptr mine = 0, first = 0;
+    ASSERT_EQ(api_->MemAlloc(&mine, 4), CUDA_SUCCESS);
+    ASSERT_EQ(api_->CtxPushCurrent(context_), CUDA_SUCCESS);
+    ASSERT_EQ(api_->MemAlloc(&first, 4), CUDA_SUCCESS);
+    ASSERT_EQ(api_->MemsetD32(first, 77, 1), CUDA_SUCCESS);
+    ASSERT_EQ(api_->CtxSynchronize(), CUDA_SUCCESS);
+    const auto copy = Function<CUresult(CUdeviceptr, CUcontext, CUdeviceptr, CUcontext, size_t)>("cuMemcpyPeer", 4000);
+    EXPECT_EQ(copy(mine, context, first, context_, 4), CUDA_SUCCESS);
+    EXPECT_EQ(api_->CtxSynchronize(), CUDA_SUCCESS);
+    uint32_t value = 0;
+    EXPECT_EQ(api_->MemcpyDtoH(&value, mine, 4), CUDA_SUCCESS);
+    EXPECT_EQ(value, 77u);
+    EXPECT_EQ(api_->MemFree(first), CUDA_SUCCESS);
+    EXPECT_EQ(api_->CtxPopCurrent(nullptr), CUDA_SUCCESS);
+    Destroy(context);
+  }
+}
+
+TEST_F(CudaLibrary, UserObjectsLiveAsLongAsGraphsNeedThem) {
+  static std::atomic<int> destroyed;
+  destroyed = 0;
+  const auto create =
+      Function<CUresult(CUuserObject*, void*, CUhostFn, unsigned, unsigned)>("cuUserObjectCreate", 11030);
+  const auto keep = Function<CUresult(CUgraph, CUuserObject, unsigned, unsigned)>("cuGraphRetainUserObject", 11030);
+  const auto release = Function<CUresult(CUuserObject, unsigned)>("cuUserObjectRelease", 11030);
+  CUuserObject object = nullptr;
+  const CUhostFn destroy = [](void* count) { ++*static_cast<std::atomic<int>*>(count); };
+  EXPECT_EQ(create(&object, &destroyed, destroy, 1, 0), CUDA_ERROR_INVALID_VALUE) << "without NO_DESTRUCTOR_SYNC";
+  ASSERT_EQ(create(&object, &destroyed, destroy, 1, 1), CUDA_SUCCESS);
+  CUstream stream = nullptr;
+  CUgraph graph = nullptr;
+  CUgraphExec exec = nullptr;
+  ASSERT_EQ(api_->StreamCreateWithPriority(&stream, CU_STREAM_NON_BLOCKING, 0), CUDA_SUCCESS);
+  ASSERT_EQ(api_->StreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED), CUDA_SUCCESS);
+  ASSERT_EQ(api_->StreamEndCapture(stream, &graph), CUDA_SUCCESS);
+  constexpr unsigned kMove = 1;
+  ASSERT_EQ(keep(graph, object, 1, kMove), CUDA_SUCCESS);
+  EXPECT_EQ(release(object, 1), CUDA_ERROR_INVALID_VALUE) << "it is the graph's now";
+  ASSERT_EQ(api_->GraphInstantiateWithFlags(&exec, graph, 0), CUDA_SUCCESS);
+  ASSERT_EQ(api_->GraphDestroy(graph), CUDA_SUCCESS);
+  EXPECT_EQ(destroyed, 0) << "the executable graph keeps it";
+  ASSERT_EQ(api_->GraphExecDestroy(exec), CUDA_SUCCESS);
+  while (destroyed == 0) std::this_thread::yield();  // On a thread of the driver's.
+  EXPECT_EQ(destroyed, 1);
+}
+
+TEST_F(CudaLibrary, LaunchesInSteps) {
+  const CUfunction store = Kernel("store");
+  CUdeviceptr words = 0;
+  ASSERT_EQ(api_->MemAlloc(&words, 128), CUDA_SUCCESS);
+  const auto set_block = Function<CUresult(CUfunction, int, int, int)>("cuFuncSetBlockShape", 2000);
+  const auto set_size = Function<CUresult(CUfunction, unsigned)>("cuParamSetSize", 2000);
+  const auto set_bytes = Function<CUresult(CUfunction, int, void*, unsigned)>("cuParamSetv", 2000);
+  const auto set_number = Function<CUresult(CUfunction, int, unsigned)>("cuParamSeti", 2000);
+  const auto launch = Function<CUresult(CUfunction, int, int)>("cuLaunchGrid", 2000);
+  EXPECT_EQ(set_block(store, 0, 1, 1), CUDA_ERROR_INVALID_VALUE);
+  ASSERT_EQ(set_block(store, 16, 1, 1), CUDA_SUCCESS);
+  ASSERT_EQ(set_bytes(store, 0, &words, 8), CUDA_SUCCESS);
+  ASSERT_EQ(set_number(store, 8, 5), CUDA_SUCCESS);
+  ASSERT_EQ(set_size(store, 12), CUDA_SUCCESS);
+  ASSERT_EQ(launch(store, 2, 1), CUDA_SUCCESS);
+  std::vector<uint32_t> got(32);
+  ASSERT_EQ(api_->MemcpyDtoH(got.data(), words, 128), CUDA_SUCCESS);
+  EXPECT_EQ(got, std::vector<uint32_t>(32, 5));
+  EXPECT_EQ(launch(store, 0, 1), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(set_bytes(store, 32764, &words, 8), CUDA_ERROR_INVALID_VALUE);
 }
 
 TEST_F(CudaLibrary, LinksToAnImageThatItLoads) {
