@@ -130,7 +130,7 @@ TEST_F(ApiLaunch, KernelsOwnBlockLimits) {
   EXPECT_EQ(launch("wants_64", 32, 1), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(launch("wants_64", 32, 2), CUDA_ERROR_INVALID_VALUE);
   EXPECT_CUDA(launch("at_most_128", 64, 2));
-  EXPECT_EQ(launch("at_most_128", 129, 1), CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
+  EXPECT_EQ(launch("at_most_128", 129, 1), CUDA_ERROR_INVALID_VALUE);
 }
 
 TEST_F(ApiLaunch, MoreSharedMemoryByOptIn) {

@@ -98,7 +98,7 @@ TEST_F(DriverRules, LaunchShape) {
 
 TEST_F(DriverRules, LaunchBounds) {
   EXPECT_EQ(Shaped("bounded", {1, 1, 1}, {64, 1, 1}), CUDA_SUCCESS);
-  EXPECT_EQ(Shaped("bounded", {1, 1, 1}, {65, 1, 1}), CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
+  EXPECT_EQ(Shaped("bounded", {1, 1, 1}, {65, 1, 1}), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(Shaped("shaped", {1, 1, 1}, {32, 1, 1}), CUDA_SUCCESS);
   EXPECT_EQ(Shaped("shaped", {1, 1, 1}, {16, 2, 1}), CUDA_ERROR_INVALID_VALUE);
 }
@@ -259,6 +259,20 @@ TEST_F(DriverRules, ManagedMemory) {
   EXPECT_EQ(api_->CtxSynchronize(), CUDA_SUCCESS);
   EXPECT_EQ(reinterpret_cast<const uint32_t*>(address)[31], 6u);
   EXPECT_EQ(api_->MemFree(address), CUDA_SUCCESS);
+}
+
+// A fill of memory that the host may touch is done when the call returns.
+TEST_F(DriverRules, FillsOfHostMemoryAreSynchronous) {
+  void* host = nullptr;
+  ASSERT_EQ(api_->MemAllocHost(&host, 64), CUDA_SUCCESS);
+  EXPECT_EQ(api_->MemsetD8(reinterpret_cast<CUdeviceptr>(host), 0xAB, 64), CUDA_SUCCESS);
+  EXPECT_EQ(static_cast<const volatile unsigned char*>(host)[63], 0xAB);
+  EXPECT_EQ(api_->MemFreeHost(host), CUDA_SUCCESS);
+  CUdeviceptr managed = 0;
+  ASSERT_EQ(api_->MemAllocManaged(&managed, 64, CU_MEM_ATTACH_GLOBAL), CUDA_SUCCESS);
+  EXPECT_EQ(api_->MemsetD32(managed, 7, 16), CUDA_SUCCESS);
+  EXPECT_EQ(reinterpret_cast<const volatile uint32_t*>(managed)[15], 7u);
+  EXPECT_EQ(api_->MemFree(managed), CUDA_SUCCESS);
 }
 
 // --- Waiting.
