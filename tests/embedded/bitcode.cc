@@ -36,9 +36,10 @@ std::string BitcodeWithAttributeOf(unsigned parameter) {
   module.setTargetTriple(llvm::Triple("nvptx64-nvidia-cuda"));
   auto* const type = llvm::FunctionType::get(llvm::Type::getVoidTy(context), /*isVarArg=*/false);
   llvm::Function* const function = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, "f", module);
-  const llvm::Attribute attribute = llvm::Attribute::get(context, llvm::Attribute::NoUndef);
+  llvm::AttrBuilder attribute(context);
+  attribute.addAttribute(llvm::Attribute::NoUndef);
   function->setAttributes(
-      llvm::AttributeList::get(context, parameter + llvm::AttributeList::FirstArgIndex, {attribute}));
+      llvm::AttributeList::get(context, parameter + llvm::AttributeList::FirstArgIndex, attribute));
   std::string bytes;
   llvm::raw_string_ostream stream(bytes);
   llvm::WriteBitcodeToFile(module, stream);
