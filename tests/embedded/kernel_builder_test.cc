@@ -318,8 +318,9 @@ TEST_F(Building, StatedAlignment) {
     KernelBuilder b("rows");
     AnyArrayVar y = b.Array("y", DType::kFloat32, 2, Layout::kContiguous, alignment);
     AnyArrayVar x = b.Array("x", DType::kFloat32, 2, Layout::kContiguous, alignment);
-    AnyExpr i = b.GridStrideIndex(y.shape(0) * y.shape(1) / 4);
-    AnyExpr row = i * 4 / y.shape(1), column = i * 4 % y.shape(1);
+    AnyExpr fours = y.shape(1) / 4;  // Of a row.
+    AnyExpr i = b.GridStrideIndex(y.shape(0) * fours);
+    AnyExpr row = i / fours, column = i % fours * 4;
     std::vector<AnyExpr> values;
     for (int lane = 0; lane < 4; ++lane) values.push_back(x(row, column + lane));
     for (int lane = 0; lane < 4; ++lane) y(row, column + lane) = values[static_cast<size_t>(lane)] * 2;
@@ -328,7 +329,7 @@ TEST_F(Building, StatedAlignment) {
   const Target target = ParseTarget("sm_90").value();
   EXPECT_THAT(build(Alignment::kElement).Compile(target)->inspection->ptx, Not(HasSubstr(".v4.")));
   const CompiledKernel aligned = build(Alignment::kVectorRows).Compile(target).value();
-  EXPECT_THAT(aligned.inspection->ptx, HasSubstr("ld.global.nc.v4."));
+  EXPECT_THAT(aligned.inspection->ptx, HasSubstr("ld.global.v4."));
   EXPECT_THAT(aligned.inspection->ptx, HasSubstr("st.global.v4."));
 
   std::vector<float> host(kRows * kColumns + 1), want;

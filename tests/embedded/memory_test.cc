@@ -259,7 +259,7 @@ TYPED_TEST(AtomicsThatThereAreNot, AreRefused) {
   const std::string on = " on 'arg0' of " + std::string(Name(kDTypeOf<T>)) + ": it takes ";
   const std::string complex = "no complex numbers; their parts, as two arrays of floats";
   const auto told = [&](bool refused, const std::string& op, const std::string& takes) {
-    return refused ? "kernel 'k': atomic " + op + on + (kComplex ? complex : takes) : std::string();
+    return refused ? "atomic " + op + on + (kComplex ? complex : takes) : std::string();
   };
   const auto message = [](auto operation) { return AtomicsThatThereAreNot<T>::Message(operation); };
   const T one = Of<T>(1);
