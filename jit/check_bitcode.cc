@@ -277,9 +277,27 @@ class CodeCheck {
       case llvm::Instruction::CatchPad:
       case llvm::Instruction::CleanupPad:
         return absl::StrCat("uses ", instruction.getOpcodeName(), ", which device code has not");
+      // Calls of a run-time library elsewhere.
+      case llvm::Instruction::UDiv:
+      case llvm::Instruction::SDiv:
+      case llvm::Instruction::URem:
+      case llvm::Instruction::SRem:
+      case llvm::Instruction::FPToUI:
+      case llvm::Instruction::FPToSI:
+      case llvm::Instruction::UIToFP:
+      case llvm::Instruction::SIToFP:
+        if (IsWideInteger(*instruction.getType()) || IsWideInteger(*instruction.getOperand(0)->getType())) {
+          return absl::StrCat("uses ", instruction.getOpcodeName(),
+                              " of an integer of more than 64 bits, which device code has not");
+        }
+        return "";
       default:
         return "";
     }
+  }
+
+  static bool IsWideInteger(const llvm::Type& type) {
+    return type.getScalarType()->isIntegerTy() && type.getScalarSizeInBits() > 64;
   }
 
   // The address that an instruction writes to; nullptr if it does not.

@@ -23,7 +23,13 @@ KernelBuilder::Entered::~Entered() {
 KernelBuilder::KernelBuilder(std::string name) : state_(std::make_unique<internal::TraceScope::State>(name)) {
   internal::RegisterOpenTrace(state_.get());
 }
-KernelBuilder::KernelBuilder(KernelBuilder&&) noexcept = default;
+// What is left behind is a builder that failed, so that it says so wherever it is used.
+KernelBuilder::KernelBuilder(KernelBuilder&& other) noexcept
+    : state_(std::move(other.state_)), finished_(other.finished_), grid_strides_(other.grid_strides_) {
+  other = KernelBuilder("moved");
+  other.state_->builder.Fail(
+      absl::FailedPreconditionError("the KernelBuilder was moved from; use the one that it was moved to"));
+}
 KernelBuilder& KernelBuilder::operator=(KernelBuilder&& other) noexcept {
   std::swap(state_, other.state_);
   std::swap(finished_, other.finished_);

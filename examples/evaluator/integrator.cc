@@ -11,10 +11,10 @@ namespace {
 
 // Bound launches that run one after the other: one for each array that a state vector lies in.
 struct Launches {
-  std::vector<BoundLaunch> list;
+  std::vector<BoundFormula> list;
 
   absl::Status Launch(const Stream& stream) const {
-    for (const BoundLaunch& launch : list) SLIPWAY_RETURN_IF_ERROR(launch.Launch(stream));
+    for (const BoundFormula& launch : list) SLIPWAY_RETURN_IF_ERROR(launch.Launch(stream));
     return absl::OkStatus();
   }
 };
@@ -26,7 +26,7 @@ absl::StatusOr<Launches> BindAll(const Device& device, const Elementwise& formul
     std::vector<Arg> args;
     for (const StateVector* vector : vectors) args.emplace_back(vector->owners[i]);
     args.emplace_back(number);
-    SLIPWAY_ASSIGN_OR_RETURN(BoundLaunch launch, formula.Bind(device, args));
+    SLIPWAY_ASSIGN_OR_RETURN(BoundFormula launch, formula.Bind(device, args));
     launches.list.push_back(std::move(launch));
   }
   return launches;

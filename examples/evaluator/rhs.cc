@@ -239,7 +239,7 @@ absl::StatusOr<BoundRightHandSide> RightHandSide::Bind(const Device& device, con
     args.emplace_back(kept.back());
   }
   for (const HostNumber& number : host_numbers_) args.emplace_back(NumberOf(model_, *number.value, numbers));
-  SLIPWAY_ASSIGN_OR_RETURN(BoundLaunch launch, formula_.Bind(device, args));
+  SLIPWAY_ASSIGN_OR_RETURN(BoundFormula launch, formula_.Bind(device, args));
   return BoundRightHandSide(std::move(launch), model_, std::move(numbers), host_numbers_, used_);
 }
 

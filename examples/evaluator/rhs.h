@@ -13,7 +13,6 @@
 #include "absl/status/statusor.h"
 #include "examples/evaluator/model.h"
 #include "slipway/array.h"
-#include "slipway/bound_launch.h"
 #include "slipway/elementwise.h"
 #include "slipway/stream.h"
 
@@ -52,7 +51,7 @@ class BoundRightHandSide {
 
  private:
   friend class RightHandSide;
-  BoundRightHandSide(BoundLaunch launch, Model model, std::map<std::string, double, std::less<>> numbers,
+  BoundRightHandSide(BoundFormula launch, Model model, std::map<std::string, double, std::less<>> numbers,
                      std::vector<HostNumber> host_numbers, std::set<std::string> used)
       : launch_(std::move(launch)),
         model_(std::move(model)),
@@ -60,7 +59,7 @@ class BoundRightHandSide {
         host_numbers_(std::move(host_numbers)),
         used_(std::move(used)) {}
 
-  BoundLaunch launch_;
+  BoundFormula launch_;
   Model model_;
   std::map<std::string, double, std::less<>> numbers_;
   std::vector<HostNumber> host_numbers_;

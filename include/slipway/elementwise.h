@@ -30,6 +30,7 @@
 #include <string_view>
 #include <tuple>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -69,6 +70,32 @@ struct ElementwiseVariant {
 struct KernelText {
   std::string text;
   std::string signature;
+};
+
+// A call of a formula whose arguments are packed (Elementwise::Bind). Move-only; one that was moved from may only be
+// destroyed or assigned. Launch may be called from several threads at once, as long as nothing is being set.
+class BoundFormula {
+ public:
+  // Queues the call with the numbers as they are now. Errors as BoundLaunch::Launch's.
+  absl::Status Launch(const Stream& stream) const { return launch_.Launch(stream); }
+
+  // Replaces the number of that name, of the same dtype. NOT_FOUND if the text has no input of that name;
+  // INVALID_ARGUMENT for another dtype, and for an array: what the kernel is given of one follows from where all arrays
+  // lie, so bind anew. The old number stays then.
+  absl::Status Set(std::string_view name, const Arg& number);
+
+  // Changes what `graph` launches for this call, captured in it before; BoundLaunch::UpdateIn.
+  absl::Status UpdateIn(GraphExec& graph, int occurrence = -1) const { return launch_.UpdateIn(graph, occurrence); }
+
+  const Kernel& kernel() const { return launch_.kernel(); }
+
+ private:
+  friend class Elementwise;
+  BoundFormula(BoundLaunch launch, std::vector<std::string> inputs)
+      : launch_(std::move(launch)), inputs_(std::move(inputs)) {}
+
+  BoundLaunch launch_;
+  std::vector<std::string> inputs_;
 };
 
 // A parsed text, not tied to a device. A handle with shared ownership: cheap to copy; copies share the compiled
@@ -138,11 +165,10 @@ class Elementwise {
   absl::Status IntoByName(const Stream& stream, absl::Span<const NamedArg> args) const;
   absl::Status IntoByPosition(const Stream& stream, absl::Span<const Arg> args) const;
 
-  // The call with these arguments, outputs first, packed once, to be launched again and again (bound_launch.h), for the
-  // price of a bound launch whatever they are. Its parameters have the text's names: numbers may be set anew ("a"), an
-  // array of the same geometry too, where the text reads it in one way only. Arrays are views, as in any bound launch.
-  // Errors as Into's, and INVALID_ARGUMENT where there are no elements.
-  absl::StatusOr<BoundLaunch> Bind(const Device& device, absl::Span<const Arg> args) const;
+  // The call with these arguments, outputs first, packed once, to be launched again and again for the price of a bound
+  // launch, whatever they are. Arrays are views, as in any bound launch: they stay where they are. Errors as Into's,
+  // and INVALID_ARGUMENT where there are no elements.
+  absl::StatusOr<BoundFormula> Bind(const Device& device, absl::Span<const Arg> args) const;
 
   // What a call with such arguments would be compiled to, for a target whose device need not be here. `arguments` names
   // each input, and may name outputs whose dtype is not to be inferred (those that are written by index it has to):

@@ -12,6 +12,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "driver/as_absl.h"
 #include "driver/compile_history.h"
 #include "driver/status_macros.h"
 #include "jit/compile_cache.h"
@@ -458,9 +459,23 @@ absl::Status Elementwise::IntoByName(const Stream& stream, absl::Span<const Name
   return state_->Run(stream, arguments);
 }
 
-absl::StatusOr<BoundLaunch> Elementwise::Bind(const Device& device, absl::Span<const Arg> args) const {
+absl::StatusOr<BoundFormula> Elementwise::Bind(const Device& device, absl::Span<const Arg> args) const {
   SLIPWAY_ASSIGN_OR_RETURN(const Arguments arguments, BindByPosition(state_->program, args, /*with_outputs=*/true));
-  return state_->Bind(device, arguments);
+  SLIPWAY_ASSIGN_OR_RETURN(BoundLaunch launch, state_->Bind(device, arguments));
+  return BoundFormula(std::move(launch), inputs());
+}
+
+absl::Status BoundFormula::Set(std::string_view name, const Arg& number) {
+  // The kernel has parameters beside the text's, whose names nobody is to know.
+  if (std::find(inputs_.begin(), inputs_.end(), name) == inputs_.end()) {
+    return absl::NotFoundError(
+        Cat("no input is called '", AsAbsl(name), "'; the inputs are ", absl::StrJoin(inputs_, ", ")));
+  }
+  if (!number.is_scalar()) {
+    return absl::InvalidArgumentError(Cat("input '", AsAbsl(name), "' was to become ", Describe(number),
+                                          "; only numbers can be set: bind the formula again for other arrays"));
+  }
+  return launch_.Set(name, number);
 }
 
 absl::Status Elementwise::IntoByPosition(const Stream& stream, absl::Span<const Arg> args) const {
@@ -565,6 +580,15 @@ absl::StatusOr<ir::Kernel> Elementwise::State::KernelLike(const Signature& argum
     const auto same = [&](const ParamSpec& other) { return other.name == argument.name; };
     if (std::count_if(arguments.begin(), arguments.end(), same) > 1)
       return BadArgument(argument.name, "is given twice");
+    if (argument.kind == ParamKind::kArray && (argument.rank < 0 || argument.rank > kMaxRank)) {
+      return BadArgument(argument.name,
+                         absl::StrCat("has rank ", argument.rank, "; arrays have 0 to ", kMaxRank, " dimensions"));
+    }
+    if (argument.kind == ParamKind::kArray && argument.layout != Layout::kStrided &&
+        argument.layout != Layout::kContiguous) {
+      return BadArgument(argument.name, absl::StrCat("has layout #", static_cast<int>(argument.layout),
+                                                     "; give Layout::kStrided or Layout::kContiguous"));
+    }
     if (argument.dtype == DType::kVoid || argument.kind > ParamKind::kArray) {
       return BadArgument(argument.name, "is neither a number nor an array of a dtype");
     }

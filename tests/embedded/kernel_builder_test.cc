@@ -311,6 +311,18 @@ TEST_F(Building, ValuesOutliveTheirBuilder) {
   EXPECT_EQ(two.dtype(), DType::kVoid);
 }
 
+TEST_F(Building, OneThatWasMovedFromSaysSo) {
+  KernelBuilder b("k");
+  AnyArrayVar x = b.Array("x", DType::kFloat32, 1);
+  KernelBuilder moved = std::move(b);
+  EXPECT_THAT(Message(b.status()), HasSubstr("the KernelBuilder was moved from; use the one that it was moved to"));
+  b.Scalar("a", DType::kFloat32);
+  EXPECT_THAT(Message(b.Build(device).status()), HasSubstr("was moved from"));
+  x[0] = 1;  // Of the one that it was moved to.
+  EXPECT_EQ(moved.status(), absl::OkStatus());
+  EXPECT_TRUE(moved.Build(device).ok());
+}
+
 // Where an array lies is stated, believed by the code, and checked by launches.
 TEST_F(Building, StatedAlignment) {
   constexpr int64_t kRows = 3, kColumns = 8;

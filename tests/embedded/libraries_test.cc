@@ -430,6 +430,11 @@ TEST_F(LibrariesTest, BitcodeThatDeviceCodeCannotBe) {
        "'mean' calls llvm.nvvm.redux.sync.add, which needs sm_80 and PTX ISA 7.0; this is for sm_75:6.3"},
       {"%t = fpext float %a to fp128\n%r = fptrunc fp128 %t to float", "'mean' uses the type fp128"},
       {"%t = fptosi float %a to i256\n%r = sitofp i256 %t to float", "'mean' uses the type i256"},
+      {"%t = fptosi float %a to i128\n%u = trunc i128 %t to i32\n%r = sitofp i32 %u to float",
+       "'mean' uses fptosi of an integer of more than 64 bits, which device code has not"},
+      {"%t = fptosi float %a to i64\n%u = sext i64 %t to i128\n%v = urem i128 %u, %u\n%w = trunc i128 %v to i32\n"
+       "%r = sitofp i32 %w to float",
+       "'mean' uses urem of an integer of more than 64 bits, which device code has not"},
       {"%t = call i128 @llvm.fptosi.sat.i128.f32(float %a)\n%r = sitofp i128 %t to float",
        "'mean' calls llvm.fptosi.sat.i128.f32, which LLVM makes no PTX of for this type"},
       {"%p = alloca i32\n%t = atomicrmw add ptr %p, i32 1 syncscope(\"agent\") seq_cst\n%r = sitofp i32 %t to float",

@@ -498,5 +498,73 @@ TEST_F(PlanTest, ManyThreadsShareOneText) {
   EXPECT_EQ(text.plans(), 7u);
 }
 
+class BoundFormulaTest : public testing::Test {
+ protected:
+  Array<float, 1> Make(const std::vector<float>& values) { return Array<float, 1>::From(device_, values).value(); }
+  std::vector<float> Run(const BoundFormula& bound, const Array<float, 1>& z) {
+    EXPECT_EQ(bound.Launch(stream_), absl::OkStatus());
+    EXPECT_EQ(stream_.Synchronize(), absl::OkStatus());
+    return z.ToVector().value();
+  }
+  const Device device_ = Device::Open("cpu").value();
+  const Stream stream_ = device_.CreateStream().value();
+};
+
+TEST_F(BoundFormulaTest, LaunchesWhatACallDoes) {
+  const auto x = Make({1, 2, 3, 4}), z = Make({0, 0, 0, 0});
+  const Elementwise scaled = Elementwise::Parse("z = a * x - x[index(0) - 1; clamp]").value();
+  BoundFormula bound = scaled.Bind(device_, {z, 2.0f, x}).value();
+  EXPECT_THAT(Run(bound, z), ElementsAre(1, 3, 4, 5));
+  ASSERT_EQ(bound.Set("a", 3.0f), absl::OkStatus());
+  EXPECT_THAT(Run(bound, z), ElementsAre(2, 5, 7, 9));
+  // Flipped, broadcast, two-dimensional.
+  const auto flipped = x.Sliced(Slice{.step = -1}).value();
+  EXPECT_THAT(Run(scaled.Bind(device_, {z, 1.0f, flipped}).value(), z), ElementsAre(0, -1, -1, -1));
+  const auto y = Array<float, 2>::Zeros(device_, {2, 3}).value();
+  const BoundFormula sums =
+      Elementwise::Parse("y = u + v")
+          .value()
+          .Bind(device_,
+                {y, Make({1, 2, 3}), Array<float, 2>::From(device_, std::vector<float>{10, 20}, {2, 1}).value()})
+          .value();
+  ASSERT_EQ(sums.Launch(stream_), absl::OkStatus());
+  ASSERT_EQ(stream_.Synchronize(), absl::OkStatus());
+  EXPECT_THAT(y.ToVector().value(), ElementsAre(11, 12, 13, 21, 22, 23));
+}
+
+TEST_F(BoundFormulaTest, SetsNumbersAndNothingElse) {
+  const auto x = Make({1, 2, 3, 4}), z = Make({0, 0, 0, 0});
+  BoundFormula bound = Elementwise::Parse("z = a * x + index(0)").value().Bind(device_, {z, 2.0f, x}).value();
+  const auto message = [](const absl::Status& status) { return std::string(status.message()); };
+  EXPECT_EQ(message(bound.Set("x", x)),
+            "input 'x' was to become float32[4]; only numbers can be set: bind the formula again for other arrays");
+  for (const char* hidden : {"size", "extent0", "x_whole", "z", "b", ""}) {
+    EXPECT_EQ(message(bound.Set(hidden, 1.0f)),
+              std::string("no input is called '") + hidden + "'; the inputs are a, x");
+  }
+  EXPECT_THAT(message(bound.Set("a", 2.0)), HasSubstr("float64"));
+  EXPECT_THAT(message(bound.Set("x", 2.0f)), HasSubstr("x"));
+  EXPECT_THAT(Run(bound, z), ElementsAre(2, 5, 8, 11));
+  const auto nothing = Make({});
+  EXPECT_EQ(message(Elementwise::Parse("z = x").value().Bind(device_, {nothing, nothing}).status()),
+            "there are no elements, so there is nothing to launch again and again");
+  EXPECT_THAT(message(Elementwise::Parse("z = x").value().Bind(device_, {z}).status()), HasSubstr("argument"));
+}
+
+TEST(FormulaSignatureTest, RanksAndLayoutsThatThereAreNot) {
+  const Elementwise text = Elementwise::Parse("z = x").value();
+  const Target target = ParseTarget("sm_90").value();
+  for (const int rank : {-3, 9, 77, 1000000}) {
+    const Signature signature = {{.name = "x", .kind = ParamKind::kArray, .dtype = DType::kFloat32, .rank = rank}};
+    const std::string words = "has rank " + std::to_string(rank) + "; arrays have 0 to 8 dimensions";
+    EXPECT_THAT(std::string(text.CompileFor(target, signature).status().message()), HasSubstr(words));
+    EXPECT_THAT(std::string(text.TextFor(signature).status().message()), HasSubstr(words));
+  }
+  const Signature odd = {
+      {.name = "x", .kind = ParamKind::kArray, .dtype = DType::kFloat32, .rank = 1, .layout = static_cast<Layout>(7)}};
+  EXPECT_THAT(std::string(text.CompileFor(target, odd).status().message()),
+              HasSubstr("has layout #7; give Layout::kStrided or Layout::kContiguous"));
+}
+
 }  // namespace
 }  // namespace slipway
