@@ -200,6 +200,9 @@ absl::StatusOr<AnyArrayView> ViewOfDlpackTensor(const Device& device, const Dlpa
       tensor.strides == nullptr
           ? AnyArrayView::Make(device, dtype, data, shape, read_only)
           : AnyArrayView::Make(device, dtype, data, shape, absl::MakeConstSpan(tensor.strides, rank), read_only));
+  if ((view.facts() & facts::kNegative) != 0) [[unlikely]] {
+    return Refused("the tensor's shape, ", Describe(view), ", is more elements than 63 bits count");
+  }
   if ((view.facts() & facts::kValid) == 0) [[unlikely]] {
     if (data == nullptr) return Refused("the tensor's data is null, and ", Describe(view), " has elements");
     return Refused("the tensor's data and byte_offset make an address that is no multiple of ", AlignOf(dtype),

@@ -35,7 +35,11 @@ std::string Called(std::string_view role, const Parameter& parameter) { return C
 absl::Status CheckMemory(std::string_view role, const Parameter& parameter, const Arg& arg, const Device& device) {
   const Facts word = arg.facts();
   if (word & facts::kNegative) {
-    return Invalid(Cat(Called(role, parameter), ": ", Describe(arg), " has a negative extent; extents are 0 or more"));
+    const absl::Span<const int64_t> shape = arg.shape();
+    const bool negative = std::any_of(shape.begin(), shape.end(), [](int64_t extent) { return extent < 0; });
+    return Invalid(Cat(Called(role, parameter), ": ", Describe(arg),
+                       negative ? " has a negative extent; extents are 0 or more"
+                                : " has more elements than 63 bits count; give smaller parts of it"));
   }
   if (!(word & facts::kValid)) {
     if (arg.data() == nullptr) {

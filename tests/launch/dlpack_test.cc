@@ -266,6 +266,8 @@ TEST_F(DLPackTest, WhatIsRefusedStaysTheCallers) {
             "DLPack: the tensor is of DLPack 2.0; Slipway takes version 1, and unversioned ones");
   EXPECT_EQ(refused([](V& t) { t.flags = 4; }), "DLPack: the tensor's elements are padded sub-bytes");
   EXPECT_THAT(refused([](V& t) { t.dl_tensor.shape[0] = -2; }), HasSubstr("extent -2 of dimension 0"));
+  EXPECT_THAT(refused([](V& t) { t.dl_tensor.shape[0] = t.dl_tensor.shape[1] = int64_t{1} << 62; }),
+              HasSubstr("is more elements than 63 bits count"));
   EXPECT_EQ(Message(FromDLPack(device_, static_cast<DLManagedTensor*>(nullptr)).status()),
             "DLPack: the tensor is null");
   const Device null_device = Device::Open(NullDriver()).value();
