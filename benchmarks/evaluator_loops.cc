@@ -1,17 +1,11 @@
 // The evaluator example's models by hand, as well as a loop nest can be written: sums over groups once, vectors along
 // stages, nothing computed twice.
+#include "benchmarks/evaluator_loops.h"
+
 #include <cmath>
 #include <cstddef>
 
 namespace slipway::evaluator {
-
-struct Loops {
-  size_t groups, stages;
-  const double *S, *E, *I, *R;
-  double *dS, *dE, *dI, *dR;
-  double sigma, omega, season, time;
-  const double *beta, *gamma, *contact;
-};
 
 void IndependentLoops(const Loops& of) {
   const double wave = 1 + of.season * std::cos(6.283185307179586 * of.time);

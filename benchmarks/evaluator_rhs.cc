@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "benchmarks/evaluator_loops.h"
 #include "benchmarks/samples.h"
 #include "examples/evaluator/inputs.h"
 #include "examples/evaluator/model.h"
@@ -22,17 +23,6 @@
 #include "slipway/device.h"
 
 namespace slipway::evaluator {
-
-// evaluator_loops.cc, compiled at -O3 -march=native. Sizes are known at run time, as they are to the kernel.
-struct Loops {
-  size_t groups, stages;
-  const double *S, *E, *I, *R;
-  double *dS, *dE, *dI, *dR;
-  double sigma, omega, season, time;
-  const double *beta, *gamma, *contact;
-};
-void CoupledLoops(const Loops& of);
-void IndependentLoops(const Loops& of);
 
 namespace {
 
