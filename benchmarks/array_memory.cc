@@ -14,6 +14,7 @@
 #include "slipway/dlpack.h"
 #include "slipway/null_driver.h"
 #include "slipway/typed_kernel.h"
+#include "tests/launch/dl_tensor.h"
 
 namespace slipway {
 namespace {
@@ -64,29 +65,12 @@ Saxpy Load(const Device& device) {
   return Saxpy::Load(device, {"saxpy", signature, std::move(inspection)}).value();
 }
 
-// A DLTensor as dlpack.h declares it.
-struct Tensor {
-  void* data;
-  struct {
-    int device_type;
-    int32_t device_id;
-  } device;
-  int32_t ndim;
-  struct {
-    uint8_t code, bits;
-    uint16_t lanes;
-  } dtype;
-  const int64_t* shape;
-  const int64_t* strides;
-  uint64_t byte_offset;
-};
-
 void DLPackToLaunch(benchmark::State& state) {
   const Device device = Device::Open(NullDriver()).value();
   const Stream stream = device.CreateStream().value();
   const Saxpy saxpy = Load(device);
-  const int64_t shape[] = {1000}, strides[] = {1};
-  Tensor tensor = {reinterpret_cast<void*>(4096), {2, 0}, 1, {2, 32, 1}, shape, strides, 0};
+  int64_t shape[] = {1000}, strides[] = {1};
+  TestTensor tensor = {reinterpret_cast<void*>(4096), {2, 0}, 1, {2, 32, 1}, shape, strides, 0};
   for (auto _ : state) {
     benchmark::DoNotOptimize(tensor);
     const absl::StatusOr<AnyArrayView> any = ViewOfDLPack(device, tensor);

@@ -124,8 +124,7 @@ bool IsSet(const char* variable) {
   return value != nullptr && *value != '\0';
 }
 
-}  // namespace
-
+// By $SLIPWAY_POOL and what the driver has.
 std::shared_ptr<Allocator> MakeAllocator(const DeviceState& state) {
   const char* const asked = std::getenv("SLIPWAY_POOL");
   const std::string_view kind = asked == nullptr ? "" : asked;
@@ -144,6 +143,8 @@ std::shared_ptr<Allocator> MakeAllocator(const DeviceState& state) {
   if (std::shared_ptr<Allocator> pool = DriverPoolAllocator::Make(state)) return pool;
   return std::make_shared<CachingAllocator>(state);
 }
+
+}  // namespace
 
 std::shared_ptr<Allocator> AllocatorOf(const DeviceState& state) {
   std::lock_guard<std::mutex> lock(state.allocator_mutex);

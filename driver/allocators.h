@@ -16,9 +16,6 @@ inline constexpr size_t kMemoryAlignment = 256;
 // The one that is set, else the one that is chosen at the first call.
 std::shared_ptr<Allocator> AllocatorOf(const DeviceState& state);
 
-// By what is asked for ("", "caching", "off") and what the driver has.
-std::shared_ptr<Allocator> MakeAllocator(const DeviceState& state);
-
 // Allocator::Trim in the device's context.
 absl::Status TrimOf(const Device& device, Allocator& allocator, size_t keep);
 

@@ -62,8 +62,8 @@ Value* PtxInstruction(llvm::IRBuilder<>& b, const std::string& opcode, llvm::Typ
                       operands);
 }
 
-// One rule for both 16-bit types and for every target, where there is no instruction of theirs: compute in float32, round
-// once.
+// One rule for both 16-bit types and for every target, where there is no instruction of theirs: compute in float32,
+// round once.
 Value* OperatorLowering::InFloat32(Op op, DType type, absl::Span<Value* const> operands) {
   const char* const slots = ir::SemanticsOf(op).slots;
   llvm::SmallVector<Value*, ir::kMaxArity> wide;

@@ -6,9 +6,9 @@
 
 namespace slipway {
 
-// The intrinsics "llvm.nvvm.<name>" and "llvm.nvvm.<name>.<...>", but for those with a longer row of their own, need such
-// a compute capability * 10 and PTX ISA * 10; 0 if no target that Slipway compiles for has them. Those without a row
-// need no more than every target has. Found by having LLVM 22 compile each of them for each target: for what is not
+// The intrinsics "llvm.nvvm.<name>" and "llvm.nvvm.<name>.<...>", but for those with a longer row of their own, need
+// such a compute capability * 10 and PTX ISA * 10; 0 if no target that Slipway compiles for has them. Those without a
+// row need no more than every target has. Found by having LLVM 22 compile each of them for each target: for what is not
 // there it ends the process.
 struct NvvmIntrinsic {
   std::string_view name;

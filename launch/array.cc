@@ -6,13 +6,14 @@
 #include "absl/strings/str_join.h"
 #include "driver/as_absl.h"
 #include "driver/status_macros.h"
-#include "launch/strided_copy.h"
+#include "launch/byte_range.h"
+#include "launch/view_layout.h"
 #include "slipway/graph.h"
 
 namespace slipway {
 namespace {
 
-std::string ShapeText(absl::Span<const int64_t> shape) { return absl::StrCat("[", absl::StrJoin(shape, ","), "]"); }
+using internal::ShapeText;
 
 absl::Status CheckShape(DType dtype, absl::Span<const int64_t> shape) {
   if (dtype == DType::kVoid || static_cast<int>(dtype) >= kNumDTypes) {
@@ -195,7 +196,7 @@ absl::StatusOr<AnyArray> AnyArray::Over(std::shared_ptr<const DeviceMemory> memo
     return absl::InvalidArgumentError(absl::StrCat(what, " is of ", memory->device().Describe(), ", and ",
                                                    Describe(view), " is a view of another device"));
   }
-  const internal::ByteRange range = internal::BytesTouched(view);
+  const internal::AddressRange range = internal::BytesTouched(view);
   if (!range.empty && (range.first < memory->address() || range.last >= memory->address() + memory->bytes())) {
     return absl::OutOfRangeError(absl::StrCat(what, " has ", memory->bytes(), " bytes from address ", memory->address(),
                                               " on, and ", Describe(view), " at ", view.Address(), " reaches outside"));

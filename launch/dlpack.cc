@@ -10,8 +10,8 @@
 #include "absl/strings/str_cat.h"
 #include "driver/as_absl.h"
 #include "driver/status_macros.h"
+#include "launch/byte_range.h"
 #include "launch/dlpack_abi.h"
-#include "launch/strided_copy.h"
 #include "slipway/graph.h"
 #include "slipway/host_memory.h"
 
@@ -60,6 +60,13 @@ DType DTypeOf(const DlpackTensor& tensor) {
 template <class... Parts>
 absl::Status Refused(const Parts&... parts) {
   return absl::InvalidArgumentError(absl::StrCat("DLPack: ", parts...));
+}
+
+// What `later` is given from here on comes after what `earlier` was given so far; both are of one driver.
+absl::Status PutAfter(const Stream& later, const Stream& earlier) {
+  SLIPWAY_ASSIGN_OR_RETURN(const Event event, Event::Create(earlier.device(), /*timing=*/false));
+  SLIPWAY_RETURN_IF_ERROR(event.Record(earlier));
+  return later.Wait(event);
 }
 
 bool IsDriver(const Device& device, std::string_view name) { return device.api().name == name; }
@@ -112,7 +119,7 @@ struct Taken {
 // Memory for all that a view touches, kept by `owner`.
 absl::StatusOr<std::shared_ptr<const DeviceMemory>> MemoryOf(const Device& device, const AnyArrayView& view,
                                                              std::shared_ptr<const void> owner) {
-  const ByteRange range = BytesTouched(view);
+  const AddressRange range = BytesTouched(view);
   const CUdeviceptr first = range.empty ? 0 : range.first;
   const size_t bytes = range.empty ? 0 : range.last - range.first + 1;
   // Of nothing the owner is kept as well: it has to be told when it may go.
@@ -126,7 +133,7 @@ template <class Managed, class Native>
 absl::StatusOr<AnyArray> Take(const Device& device, Native* tensor, bool read_only) {
   const auto& own = *reinterpret_cast<const Managed*>(tensor);
   SLIPWAY_ASSIGN_OR_RETURN(const AnyArrayView view, ViewOfDlpackTensor(device, own.tensor, read_only));
-  const ByteRange range = BytesTouched(view);
+  const AddressRange range = BytesTouched(view);
   std::shared_ptr<const void> registered;
   // Memory of the arena, exported before, is known already.
   if (device.is_cpu() && !range.empty && OwnerOf(range.first) == nullptr) {
@@ -265,10 +272,7 @@ absl::Status WaitFor(const Stream& producer, int64_t consumer) {
   if (consumer == 0) {
     return Refused("the consumer's stream is 0, which may mean two; give 1 (legacy default) or 2 (of the thread)");
   }
-  const Stream stream = Stream::Foreign(device, reinterpret_cast<CUstream>(consumer));
-  SLIPWAY_ASSIGN_OR_RETURN(const Event event, Event::Create(device, /*timing=*/false));
-  SLIPWAY_RETURN_IF_ERROR(event.Record(producer));
-  return stream.Wait(event);
+  return internal::PutAfter(Stream::Foreign(device, reinterpret_cast<CUstream>(consumer)), producer);
 }
 
 namespace {
@@ -336,9 +340,7 @@ absl::StatusOr<AnyArray> FromCudaArrayInterface(const Device& device, const Cuda
   }
   if (wait != nullptr && array.stream != -1) {
     const Stream stream = Stream::Foreign(device, reinterpret_cast<CUstream>(array.stream));
-    SLIPWAY_ASSIGN_OR_RETURN(const Event event, Event::Create(device, /*timing=*/false));
-    SLIPWAY_RETURN_IF_ERROR(event.Record(stream));
-    SLIPWAY_RETURN_IF_ERROR(wait->Wait(event));
+    SLIPWAY_RETURN_IF_ERROR(internal::PutAfter(*wait, stream));
   }
   SLIPWAY_ASSIGN_OR_RETURN(std::shared_ptr<const DeviceMemory> memory,
                            internal::MemoryOf(device, view, std::move(owner)));

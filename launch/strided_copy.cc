@@ -12,6 +12,7 @@
 #include "absl/strings/str_replace.h"
 #include "driver/as_absl.h"
 #include "driver/status_macros.h"
+#include "launch/byte_range.h"
 #include "slipway/array.h"
 #include "slipway/graph.h"
 
@@ -243,21 +244,6 @@ Plan MakePlan(const AnyArrayView& to, const AnyArrayView& from) {
 
 }  // namespace
 
-ByteRange BytesTouched(const AnyArrayView& view) {
-  if (view.size() == 0) return {};
-  __int128 lowest = 0, highest = 0;
-  for (size_t d = 0; d < view.shape().size(); ++d) {
-    const __int128 reach = __int128{view.shape()[d] - 1} * view.strides()[d];
-    (reach < 0 ? lowest : highest) += reach;
-  }
-  const auto size = static_cast<int64_t>(SizeOf(view.dtype()));
-  const __int128 first = static_cast<__int128>(view.Address()) + lowest * size;
-  const __int128 last = static_cast<__int128>(view.Address()) + highest * size + size - 1;
-  constexpr __int128 kMost = UINT64_MAX;
-  return {false, static_cast<uint64_t>(std::clamp<__int128>(first, 0, kMost)),
-          static_cast<uint64_t>(std::clamp<__int128>(last, 0, kMost))};
-}
-
 absl::Status QueueStridedCopy(const Stream& stream, const AnyArrayView& to, const AnyArrayView& from) {
   const DeviceState& state = *stream.device().state();
   const DriverApi& api = *state.api;
@@ -323,7 +309,7 @@ absl::Status Copy(const Stream& stream, const AnyArrayView& to, const AnyArrayVi
   absl::StatusOr<AnyArrayView> source = from.BroadcastTo(to.shape());
   if (!source.ok()) return error("from the last dimension on, extents have to be equal, or 1 in the source");
   if (to.size() == 0) return absl::OkStatus();
-  const internal::ByteRange reads = internal::BytesTouched(*source), writes = internal::BytesTouched(to);
+  const internal::AddressRange reads = internal::BytesTouched(*source), writes = internal::BytesTouched(to);
   if (reads.first > writes.last || writes.first > reads.last) {
     return internal::QueueStridedCopy(stream, to, *source);
   }

@@ -2,21 +2,11 @@
 #ifndef SLIPWAY_LAUNCH_STRIDED_COPY_H_
 #define SLIPWAY_LAUNCH_STRIDED_COPY_H_
 
-#include <cstdint>
-
 #include "absl/status/status.h"
 #include "slipway/stream.h"
 #include "slipway/view.h"
 
 namespace slipway::internal {
-
-// The first and the last byte that belong to an element.
-struct ByteRange {
-  bool empty = true;
-  uint64_t first = 0;
-  uint64_t last = 0;
-};
-ByteRange BytesTouched(const AnyArrayView& view);
 
 // Queues the copy of `from` into `to`: of one shape and dtype, not overlapping, on the stream's device, which is all
 // believed.

@@ -11,6 +11,8 @@
 namespace slipway {
 namespace internal {
 
+std::string ShapeText(absl::Span<const int64_t> shape) { return absl::StrCat("[", absl::StrJoin(shape, ","), "]"); }
+
 ViewLayout::ViewLayout(const AnyArrayView& view) : rank(view.rank()) {
   std::copy(view.shape().begin(), view.shape().end(), shape);
   std::copy(view.strides().begin(), view.strides().end(), strides);
@@ -32,9 +34,8 @@ AnyArrayView ViewLayout::ViewOf(const AnyArrayView& original) const {
 
 namespace {
 
+using internal::ShapeText;
 using internal::ViewLayout;
-
-std::string ShapeText(absl::Span<const int64_t> shape) { return absl::StrCat("[", absl::StrJoin(shape, ","), "]"); }
 
 // Products of what an array has in memory do not overflow; of what is only described they may, and nothing is read
 // then.

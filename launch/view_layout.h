@@ -3,6 +3,7 @@
 #define SLIPWAY_LAUNCH_VIEW_LAYOUT_H_
 
 #include <cstdint>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
@@ -10,6 +11,9 @@
 #include "slipway/view.h"
 
 namespace slipway::internal {
+
+// "[3,4]", for messages.
+std::string ShapeText(absl::Span<const int64_t> shape);
 
 struct ViewLayout {
   explicit ViewLayout(const AnyArrayView& view);

@@ -164,8 +164,7 @@ CUresult MemAllocManaged(CUdeviceptr* address, size_t bytes, unsigned flags) {
   SLIPWAY_RETURN_IF_FAILED(Ready());
   SLIPWAY_RETURN_IF_FAILED(CurrentContext(&context));
   if (address == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
-  constexpr unsigned kAttachHost = 2;  // CU_MEM_ATTACH_HOST.
-  if (flags != CU_MEM_ATTACH_GLOBAL && flags != kAttachHost) return CUDA_ERROR_INVALID_VALUE;
+  if (flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST) return CUDA_ERROR_INVALID_VALUE;
   SLIPWAY_RETURN_IF_FAILED(Runtime::Get().captures.BeforeUnsafeCall());
   void* memory = nullptr;
   SLIPWAY_RETURN_IF_FAILED(AllocateIn(*context, bytes, Arena::Kind::kManaged, &memory));
@@ -195,9 +194,8 @@ CUresult MemHostUnregister(void* host) {
   std::shared_ptr<Context> context;
   SLIPWAY_RETURN_IF_FAILED(CurrentContext(&context));
   SLIPWAY_RETURN_IF_FAILED(Runtime::Get().captures.BeforeUnsafeCall());
-  constexpr auto kNotRegistered = static_cast<CUresult>(713);  // CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED.
   const bool known = Runtime::Get().arena.Unregister(reinterpret_cast<uintptr_t>(host));
-  return known ? CUDA_SUCCESS : kNotRegistered;
+  return known ? CUDA_SUCCESS : CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
 }
 
 CUresult MemFreeHost(void* address) { return FreeNow(reinterpret_cast<uintptr_t>(address), Arena::Kind::kHost); }

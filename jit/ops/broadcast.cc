@@ -152,21 +152,6 @@ void Collapse(Loop& loop, absl::Span<LoopOperand> operands, LoopOrder order) {
   for (LoopOperand& operand : operands) Describe(loop, operand);
 }
 
-ByteRange RangeOf(absl::Span<const int64_t> shape, absl::Span<const int64_t> strides, int64_t item_size) {
-  // Addresses are 48 bits; what passes 63 here describes no array that exists, and saturating keeps it "everywhere".
-  __int128 begin = 0;
-  __int128 end = item_size;
-  for (size_t d = 0; d < shape.size(); ++d) {
-    if (shape[d] == 0) return {};
-    const __int128 reach = static_cast<__int128>(shape[d] - 1) * strides[d] * item_size;
-    (reach < 0 ? begin : end) += reach;
-  }
-  const auto saturate = [](__int128 value) {
-    return static_cast<int64_t>(std::clamp<__int128>(value, INT64_MIN, INT64_MAX));
-  };
-  return {saturate(begin), saturate(end)};
-}
-
 namespace {
 
 // Where the bytes of a footprint lie modulo `step`: from `begin` on, so many. Strides that are multiples of `step` say

@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
+#include "launch/byte_range.h"
 #include "slipway/signature.h"
 
 namespace slipway::elementwise {
@@ -63,12 +64,8 @@ enum class LoopOrder : uint8_t {
 // does a single element. `order` may forbid some of it. Not for empty loops.
 void Collapse(Loop& loop, absl::Span<LoopOperand> operands, LoopOrder order = LoopOrder::kAny);
 
-// The bytes that an operand touches: [begin, end) relative to its array's first element.
-struct ByteRange {
-  int64_t begin = 0;
-  int64_t end = 0;
-};
-ByteRange RangeOf(absl::Span<const int64_t> shape, absl::Span<const int64_t> strides, int64_t item_size);
+using internal::ByteRange;
+using internal::RangeOf;
 
 // A strided set of elements in memory.
 struct Footprint {
@@ -79,8 +76,8 @@ struct Footprint {
 };
 
 // Whether two arrays may share a byte. False is proved: ranges apart, or interleaved (every second element of one
-// buffer each, the real and the imaginary parts, other columns of one matrix); true may be over-cautious for shapes that
-// interleave in less regular ways.
+// buffer each, the real and the imaginary parts, other columns of one matrix); true may be over-cautious for shapes
+// that interleave in less regular ways.
 bool MayOverlap(const Footprint& a, const Footprint& b);
 
 }  // namespace slipway::elementwise

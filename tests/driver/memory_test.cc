@@ -268,7 +268,6 @@ TEST_P(MemoryTest, TooMuchIsSaidWithSizesAndRecoveredFrom) {
 TEST_P(MemoryTest, OfAStreamThatIsCapturedIsTheDevices) {
   const Stream stream = device_.CreateStream().value();
   if (!stream.BeginCapture().ok()) GTEST_SKIP() << "no captures";
-  std::optional<DeviceMemory> earlier;
   const absl::StatusOr<DeviceMemory> memory = DeviceMemory::Allocate(stream, 64);
   ASSERT_TRUE(stream.EndCapture().ok());
   ASSERT_TRUE(memory.ok()) << memory.status();

@@ -38,8 +38,7 @@ std::string BitcodeWithAttributeOf(unsigned parameter) {
   llvm::Function* const function = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, "f", module);
   llvm::AttrBuilder attribute(context);
   attribute.addAttribute(llvm::Attribute::NoUndef);
-  function->setAttributes(
-      llvm::AttributeList::get(context, parameter + llvm::AttributeList::FirstArgIndex, attribute));
+  function->setAttributes(llvm::AttributeList::get(context, parameter + llvm::AttributeList::FirstArgIndex, attribute));
   std::string bytes;
   llvm::raw_string_ostream stream(bytes);
   llvm::WriteBitcodeToFile(module, stream);

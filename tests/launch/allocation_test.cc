@@ -9,6 +9,7 @@
 #include "slipway/dlpack.h"
 #include "slipway/generic_kernel.h"
 #include "slipway/typed_kernel.h"
+#include "tests/launch/dl_tensor.h"
 #include "tests/launch/launch_test_util.h"
 #include "tests/launch/packing_reference.h"
 
@@ -153,23 +154,8 @@ TEST_F(WaysAllocationTest, NoneAllocates) {
 }
 
 TEST_F(WaysAllocationTest, NorDoesATensorOnItsWayToALaunch) {
-  struct {  // A DLTensor.
-    void* data;
-    struct {
-      int device_type;
-      int32_t device_id;
-    } device = {2, 0};
-    int32_t ndim = 2;
-    struct {
-      uint8_t code = 2, bits = 32;
-      uint16_t lanes = 1;
-    } dtype;
-    const int64_t* shape;
-    const int64_t* strides = nullptr;
-    uint64_t byte_offset = 0;
-  } tensor;
-  const int64_t shape[] = {10, 10};
-  tensor.data = x_.data(), tensor.shape = shape;
+  int64_t shape[] = {10, 10};
+  TestTensor tensor = {.data = x_.data(), .device = {2, 0}, .ndim = 2, .dtype = {2, 32, 1}, .shape = shape};
   EXPECT_EQ(AllocationsOf([&](int i) {
               const absl::StatusOr<AnyArrayView> any = ViewOfDLPack(device_, tensor);
               const absl::StatusOr<ArrayView<float, 2>> view = any->As<float, 2>();

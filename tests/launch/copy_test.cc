@@ -273,6 +273,10 @@ TEST_F(CopyTest, ArraysOverMemory) {
   EXPECT_EQ(AnyArray::Over(memory, ArrayView<float, 1>(device_, data, {101})).status().code(),
             absl::StatusCode::kOutOfRange);
   EXPECT_TRUE(AnyArray::Over(memory, ArrayView<float, 2>(device_, data, {0, INT64_MAX})).ok());
+  // Products that pass 128 bits do not come back into the memory.
+  constexpr int64_t kHuge = int64_t{1} << 62;
+  const ArrayView<complex128, 1> huge(device_, reinterpret_cast<complex128*>(data), {kHuge + 1}, {kHuge});
+  EXPECT_EQ(AnyArray::Over(memory, huge).status().code(), absl::StatusCode::kOutOfRange);
   const Device host = Device::Open(HostDriver()).value();
   EXPECT_EQ(AnyArray::Over(memory, ArrayView<float, 1>(host, data, {1})).status().code(),
             absl::StatusCode::kInvalidArgument);

@@ -13,24 +13,8 @@
 #include "slipway/cpu_device.h"
 #include "slipway/host_driver.h"
 #include "slipway/null_driver.h"
+#include "tests/launch/dl_tensor.h"
 
-// DLPack's own header declares a struct without a name, as this does.
-typedef struct {
-  void* data;
-  struct {
-    int device_type;
-    int32_t device_id;
-  } device;
-  int32_t ndim;
-  struct {
-    uint8_t code;
-    uint8_t bits;
-    uint16_t lanes;
-  } dtype;
-  int64_t* shape;
-  int64_t* strides;
-  uint64_t byte_offset;
-} TestTensor;
 struct DLManagedTensor {
   TestTensor dl_tensor;
   void* manager_ctx;
