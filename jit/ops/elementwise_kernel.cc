@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "driver/status_macros.h"
 #include "jit/builder.h"
+#include "jit/ops/team.h"
 #include "slipway/facts.h"
 #include "slipway/memory_model.h"
 
@@ -28,7 +29,8 @@ class KernelWriter {
 
   absl::StatusOr<ir::Kernel> Write(const text::Typing& typing) && {
     builder_.AddFile("expression");
-    AddParameters();
+    AddParameters(typing);
+    if (spec_.team != Specialization::Team::kThread) return std::move(*this).WriteTeam(typing);
     ValueId index = builder_.GlobalIndex(SignedIndex());
     size_ = Size();
     if (spec_.lanes == 1) {
@@ -52,8 +54,9 @@ class KernelWriter {
   }
 
  private:
-  // One element. All inputs are read before any output is written, so that an output may be an input.
-  absl::Status WriteElement(const text::Typing& typing, ValueId index) {
+  // What the program sees of an element. All inputs are read before any output is written, so that an output may be an
+  // input.
+  text::Site ReadSite(ValueId index) {
     Unravel(index);
     text::Site site = MakeSite();
     for (size_t i = 0; i < site.inputs.size(); ++i) {
@@ -69,6 +72,12 @@ class KernelWriter {
         site.inputs[i].value = builder_.Load(inputs_[i], {index});
       }
     }
+    return site;
+  }
+
+  absl::Status WriteElement(const text::Typing& typing, ValueId index, text::SharedReductions* shared = nullptr) {
+    text::Site site = ReadSite(index);
+    site.shared = shared;
     std::vector<text::EmittedReduction> reductions;
     const ValueId begin = builder_.num_instructions();
     SLIPWAY_ASSIGN_OR_RETURN(const std::vector<ValueId> outputs,
@@ -84,6 +93,144 @@ class KernelWriter {
     }
     return absl::OkStatus();
   }
+
+  // A block, or several of them, for one element. The operands of reductions are shared out over the threads, each
+  // thread's merged, then the block's, then the blocks'; what comes of it does not hang on which thread was how fast.
+  absl::StatusOr<ir::Kernel> WriteTeam(const text::Typing& typing) && {
+    if (spec_.team == Specialization::Team::kTile) return std::move(*this).WriteTile(typing);
+    const bool many = spec_.team == Specialization::Team::kBlocks;
+    Team team(builder_, text::MonoidsOf(program_, typing));
+    const ValueId block = builder_.Cast(SignedIndex(), builder_.Special(ir::SpecialRegister::kBlockX));
+    const ValueId blocks = many ? builder_.Scalar(blocks_) : ir::kNone;
+    const ValueId index = many ? builder_.Apply(Op::kDiv, {block, blocks}) : block;
+    size_ = Size();
+    builder_.BeginIf(builder_.Apply(Op::kLt, {index, size_}));
+    shared_.states.resize(program_.axis_reductions.size());
+    if (!many) {
+      SLIPWAY_RETURN_IF_ERROR(BeginShared(typing, index, Literal(0), CountOperands(), team));
+      SLIPWAY_RETURN_IF_ERROR(WriteResults(typing, index));
+      builder_.EndIf();
+    } else {
+      const ValueId first = builder_.Apply(Op::kMul, {index, blocks});
+      const ValueId count = CountOperands();
+      const ValueId each = builder_.Apply(
+          Op::kAdd, {builder_.Apply(Op::kDiv, {builder_.Apply(Op::kSub, {count, Literal(1)}), blocks}), Literal(1)});
+      const ValueId begin = builder_.Apply(Op::kMul, {builder_.Apply(Op::kSub, {block, first}), each});
+      const ValueId end = builder_.Apply(Op::kMin, {builder_.Apply(Op::kAdd, {begin, each}), count});
+      SLIPWAY_RETURN_IF_ERROR(BeginShared(typing, index, begin, end, team));
+      const ir::ArrayId last = LeaveStates(index, block, blocks);
+      builder_.EndIf();
+      builder_.ThreadBarrier(ir::BarrierReduction::kNone, ir::kNone);
+      builder_.BeginIf(builder_.Load(last, {Literal(0)}));
+      BeginMergedBlocks(typing, first, blocks, team);
+      SLIPWAY_RETURN_IF_ERROR(WriteResults(typing, index));
+      builder_.EndIf();
+      builder_.EndIf();
+    }
+    builder_.EndIf();
+    return std::move(builder_).Finish();
+  }
+
+  // A block for a row of neighbouring elements, whose operands are neighbours, too.
+  absl::StatusOr<ir::Kernel> WriteTile(const text::Typing& typing) && {
+    Team team(builder_, text::MonoidsOf(program_, typing));
+    const ValueId thread = builder_.Cast(SignedIndex(), team.thread());
+    const ValueId row = builder_.Apply(Op::kDiv, {builder_.Cast(UnsignedIndex(), thread), UnsignedLiteral(kTile)});
+    const ValueId column = builder_.Apply(Op::kRem, {builder_.Cast(UnsignedIndex(), thread), UnsignedLiteral(kTile)});
+    const ValueId block = builder_.Cast(UnsignedIndex(), builder_.Special(ir::SpecialRegister::kBlockX));
+    const ValueId index = builder_.Cast(
+        SignedIndex(), builder_.Apply(Op::kAdd, {builder_.Apply(Op::kMul, {block, UnsignedLiteral(kTile)}), column}));
+    size_ = Size();
+    shared_.states.resize(program_.axis_reductions.size());
+    // Threads past the last element come to the barrier with the others.
+    const ValueId inside = builder_.Apply(Op::kLt, {index, size_});
+    StateVariables states(builder_, text::MonoidsOf(program_, typing));
+    builder_.BeginIf(inside);
+    SLIPWAY_RETURN_IF_ERROR(
+        MergeOperands(typing, index, builder_.Cast(SignedIndex(), row), CountOperands(), kTeam / kTile, states));
+    builder_.EndIf();
+    shared_.states = team.BeginMergedColumns(states.Read());
+    builder_.BeginIf(inside);
+    SLIPWAY_RETURN_IF_ERROR(WriteResults(typing, index));
+    builder_.EndIf();
+    builder_.EndIf();
+    return std::move(builder_).Finish();
+  }
+
+  // Begins an if of the first thread, which has the states of the operands from `begin` to `end`.
+  absl::Status BeginShared(const text::Typing& typing, ValueId index, ValueId begin, ValueId end, Team& team) {
+    StateVariables states(builder_, text::MonoidsOf(program_, typing));
+    const ValueId first = builder_.Apply(Op::kAdd, {begin, builder_.Cast(SignedIndex(), team.thread())});
+    SLIPWAY_RETURN_IF_ERROR(MergeOperands(typing, index, first, end, kTeam, states));
+    shared_.states = team.BeginMerged(states.Read());
+    return absl::OkStatus();
+  }
+
+  // The states of every `step`-th operand of an element.
+  absl::Status MergeOperands(const text::Typing& typing, ValueId index, ValueId first, ValueId end, int step,
+                             StateVariables& states) {
+    text::Site site = ReadSite(index);
+    shared_.pass = text::SharedReductions::Pass::kOperands;
+    shared_.number = builder_.BeginFor("operand", SignedIndex(), first, end, Literal(step));
+    site.shared = &shared_;
+    SLIPWAY_RETURN_IF_ERROR(text::Emit(program_, typing, site, builder_).status());
+    states.Merge(shared_.states);
+    builder_.EndFor();
+    return absl::OkStatus();
+  }
+
+  // Leaves the block's states for the block that comes last of those of its element. Whether it is that.
+  ir::ArrayId LeaveStates(ValueId index, ValueId block, ValueId blocks) {
+    size_t part = 0;
+    for (const text::ReductionState& state : shared_.states) {
+      for (ValueId value : state) builder_.Store(scratch_[part++], {block}, value);
+    }
+    builder_.Fence(MemoryScope::kDevice);
+    // It is 0 again after the last one.
+    const ValueId last = builder_.Cast(DType::kUInt32, builder_.Apply(Op::kSub, {blocks, Literal(1)}));
+    const ValueId number = builder_.Atomic(ir::AtomicOp::kIncrement, scratch_[part], absl::MakeConstSpan(&index, 1),
+                                           absl::MakeConstSpan(&last, 1), MemoryOrder::kAcquireRelease);
+    const ir::ArrayId is_last = builder_.AddSharedArray("is_last", DType::kBool, {1});
+    builder_.Store(is_last, {Literal(0)}, builder_.Apply(Op::kEq, {number, last}));
+    return is_last;
+  }
+
+  // Begins an if of the first thread, which has the states of all blocks.
+  void BeginMergedBlocks(const text::Typing& typing, ValueId first, ValueId blocks, Team& team) {
+    builder_.Fence(MemoryScope::kDevice);
+    StateVariables states(builder_, text::MonoidsOf(program_, typing));
+    const ValueId k =
+        builder_.BeginFor("block", SignedIndex(), builder_.Cast(SignedIndex(), team.thread()), blocks, Literal(kTeam));
+    const ValueId at = builder_.Apply(Op::kAdd, {first, k});
+    size_t part = 0;
+    for (text::ReductionState& state : shared_.states) {
+      for (ValueId& value : state) value = builder_.Load(scratch_[part++], {at});
+    }
+    states.Merge(shared_.states);
+    builder_.EndFor();
+    shared_.states = team.BeginMerged(states.Read());
+  }
+
+  // The element, for which the reductions are known.
+  absl::Status WriteResults(const text::Typing& typing, ValueId index) {
+    shared_.pass = text::SharedReductions::Pass::kResults;
+    shared_.count = CountOperands();
+    return WriteElement(typing, index, &shared_);
+  }
+
+  // How many operands an element's reductions have.
+  ValueId CountOperands() {
+    const text::Site site = MakeSite();
+    const text::ReductionBinding& axes = site.reductions[0];
+    ValueId count = Literal(1);
+    for (int d = 0; d < axes.rank; ++d) {
+      if (axes.outer[d] != text::ReductionBinding::kReduced) continue;
+      count = builder_.Apply(Op::kMul, {count, builder_.Cast(SignedIndex(), builder_.Shape(axes.AnyArray(), d))});
+    }
+    return count;
+  }
+  ValueId UnsignedLiteral(int64_t value) { return builder_.Constant(UnsignedIndex(), static_cast<uint64_t>(value)); }
+  ValueId Literal(int64_t value) { return builder_.Constant(SignedIndex(), static_cast<uint64_t>(value)); }
 
   // As many neighbours as a thread has lanes, each array in one access. Only for programs that neither ask for their
   // place nor take arrays otherwise; see LanesFor.
@@ -148,8 +295,7 @@ class KernelWriter {
       if (program_.inputs[i].whole()) site.inputs[i].array = views_[view++];
     }
     for (const Specialization::Reduction& reduction : spec_.reductions) {
-      site.reductions.push_back(
-          {.rank = reduction.rank, .reduced = reduction.reduced, .outer_rank = reduction.outer_rank});
+      site.reductions.push_back({.rank = reduction.rank, .outer = reduction.outer, .arrays = {}});
       site.reductions.back().arrays.resize(program_.reduced.size(), ir::kNone);
     }
     for (size_t i = 0; i < program_.reduced.size(); ++i) {
@@ -183,7 +329,7 @@ class KernelWriter {
                               .read_only = read_only});
   }
 
-  void AddParameters() {
+  void AddParameters(const text::Typing& typing) {
     for (size_t i = 0; i < spec_.outputs.size(); ++i) {
       outputs_.push_back(AddParameter(program_.outputs[i].name, spec_.outputs[i], /*read_only=*/false));
     }
@@ -202,10 +348,21 @@ class KernelWriter {
     for (const text::ReducedArray& reduced : program_.reduced) {
       add_view(reduced.input, absl::StrCat("_reduced", reduced.reduction));
     }
-    if (!TakesExtents(spec_)) return;
-    for (int d = 0; d < spec_.loop_rank; ++d) {
+    for (int d = 0; TakesExtents(spec_) && d < spec_.loop_rank; ++d) {
       extents_[d] = builder_.AddScalar(FreeName(d == 0 ? "size" : absl::StrCat("extent", d)), SignedIndex());
     }
+    if (spec_.team != Specialization::Team::kBlocks) return;
+    blocks_ = builder_.AddScalar(FreeName("blocks"), SignedIndex());
+    const auto add = [&](const std::string& name, DType dtype) {
+      scratch_.push_back(builder_.AddArray({.name = FreeName(name),
+                                            .kind = ParamKind::kArray,
+                                            .dtype = dtype,
+                                            .rank = 1,
+                                            .layout = Layout::kContiguous,
+                                            .index = spec_.index}));
+    };
+    for (DType dtype : StatesOf(program_, typing)) add(absl::StrCat("states", scratch_.size()), dtype);
+    add("tickets", DType::kUInt32);
   }
 
   // A parameter's name that no parameter of the program has.
@@ -274,6 +431,9 @@ class KernelWriter {
   std::vector<ParamId> inputs_;
   std::vector<ParamId> views_;
   std::array<ParamId, kMaxRank> extents_{};
+  ParamId blocks_ = ir::kNone;
+  std::vector<ParamId> scratch_;
+  text::SharedReductions shared_;
   ValueId size_ = ir::kNone;
   ValueId linear_ = ir::kNone;
   std::array<ValueId, kMaxRank> indices_{};
@@ -307,7 +467,8 @@ absl::InlinedVector<uint64_t, 8> KeyOf(const Specialization& specialization) {
   // How many there are of each is the program's; two arguments share a word.
   absl::InlinedVector<uint64_t, 8> key = {
       static_cast<uint64_t>(specialization.loop_rank) | static_cast<uint64_t>(specialization.index) << 8 |
-      static_cast<uint64_t>(specialization.output_rank) << 16 | static_cast<uint64_t>(specialization.lanes) << 24};
+      static_cast<uint64_t>(specialization.output_rank) << 16 | static_cast<uint64_t>(specialization.lanes) << 20 |
+      static_cast<uint64_t>(specialization.team) << 28};
   int shift = 32;
   const absl::Span<const ArgumentForm> all[] = {specialization.outputs, specialization.inputs, specialization.views};
   for (const absl::Span<const ArgumentForm> forms : all) {
@@ -321,7 +482,9 @@ absl::InlinedVector<uint64_t, 8> KeyOf(const Specialization& specialization) {
     }
   }
   for (const Specialization::Reduction& reduction : specialization.reductions) {
-    key.push_back(uint64_t{reduction.rank} | uint64_t{reduction.outer_rank} << 8 | uint64_t{reduction.reduced} << 16);
+    uint64_t word = reduction.rank;
+    for (int d = 0; d < reduction.rank; ++d) word |= (reduction.outer[d] & uint64_t{0xf}) << (8 + 4 * d);
+    key.push_back(word);
   }
   return key;
 }
@@ -348,6 +511,14 @@ int LanesFor(const text::Program& program, const Specialization& specialization)
   size_t lanes = facts::kVectorBytes / widest;
   while (lanes > 1 && lanes * program.nodes.size() > kMostNodes) lanes /= 2;
   return static_cast<int>(lanes);
+}
+
+std::vector<DType> StatesOf(const text::Program& program, const text::Typing& typing) {
+  std::vector<DType> states;
+  for (const text::Monoid& monoid : text::MonoidsOf(program, typing)) {
+    for (DType dtype : monoid.types()) states.push_back(dtype);
+  }
+  return states;
 }
 
 bool TakesExtents(const Specialization& specialization) {

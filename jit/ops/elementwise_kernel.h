@@ -2,6 +2,7 @@
 #ifndef SLIPWAY_JIT_OPS_ELEMENTWISE_KERNEL_H_
 #define SLIPWAY_JIT_OPS_ELEMENTWISE_KERNEL_H_
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <string>
@@ -51,11 +52,24 @@ struct Specialization {
   int output_rank = 0;
   struct Reduction {
     uint8_t rank = 0;
-    uint8_t outer_rank = 0;
-    uint8_t reduced = 0;  // Bit d: dimension d.
+    std::array<uint8_t, kMaxRank> outer = {};  // As of text::ReductionBinding.
   };
   absl::InlinedVector<Reduction, 2> reductions;
+  // How many threads work out the reductions of an element of the output together: 1, where each is a loop of the
+  // element's thread; those of a block of kTeam that stand in a column, neighbours in a row of kTile of which have
+  // neighbouring elements; the block; several blocks, see StatesOf.
+  enum class Team : uint8_t { kThread, kTile, kBlock, kBlocks };
+  Team team = Team::kThread;
 };
+
+// A power of two, and a multiple of a warp.
+inline constexpr int kTeam = 256;
+inline constexpr int kTile = 32;
+
+// The memory that the blocks of Team::kBlocks leave their states in: an array of each of these types, with an element a
+// block, and one of uint32 with an element an output's, which are 0 before a launch and after it. They are the last
+// parameters, in this order, behind the number of blocks that an element has.
+std::vector<DType> StatesOf(const text::Program& program, const text::Typing& typing);
 
 // The most elements of one access of a thread, and of a loop that a 32-bit index counts: the last block's threads past
 // the end must not wrap around.
@@ -90,9 +104,9 @@ struct KernelOrigin {
   std::vector<text::EmittedValue> outputs;  // As Emit returns them.
 };
 
-// Parameters: outputs, inputs, views, extents; none for kNone, nor for views that are kScalar. One thread for `lanes`
-// elements; the last ones, where there are fewer, take a loop over single elements. `typing` belongs to the dtypes of
-// the specialisation. `origin`, where it is not null, is for kernels of one lane.
+// Parameters: outputs, inputs, views, extents, and those of Team::kBlocks; none for kNone, nor for views that are
+// kScalar. One thread for `lanes` elements; the last ones, where there are fewer, take a loop over single elements.
+// `typing` belongs to the dtypes of the specialisation. `origin`, where it is not null, is for kernels of one lane.
 absl::StatusOr<ir::Kernel> BuildKernel(const text::Program& program, const text::Typing& typing,
                                        const Specialization& specialization, const std::string& name,
                                        KernelOrigin* origin = nullptr);

@@ -4,7 +4,10 @@
 #include <cstring>
 #include <utility>
 
+#include "driver/status_macros.h"
+#include "jit/ops/elementwise_kernel.h"
 #include "slipway/array_uses.h"
+#include "slipway/memory.h"
 #include "slipway/submit.h"
 
 namespace slipway::elementwise {
@@ -59,7 +62,7 @@ PlanForm FormOf(const Plan& plan, const Arguments& arguments) {
     const bool strided = spec.layout == Layout::kStrided || spec.rank == 0;
     direct = direct && param.shift == 0 && strided && spec.rank == arg.rank() &&
              std::memcmp(plan.buffer.data() + param.offset + 8, words.data() + 1, 8 * (words.size() - 1)) == 0;
-    const auto elements = static_cast<uint64_t>(plan.elements);
+    const auto elements = static_cast<uint64_t>(plan.shares.elements);
     linear = linear && param.shift == 0 && spec.layout == Layout::kContiguous && spec.rank == 1 &&
              std::memcmp(plan.buffer.data() + param.offset + 8, &elements, 8) == 0;
   }
@@ -72,13 +75,13 @@ void FillCoded(Plan& plan, const text::Program& program, const Arguments& argume
   BoundOverlaps(arguments, coded);
   if (arguments.outputs.size() != 1 || CountOf(arguments) > internal::kMaxCodedArgs) return;
   // Where the kernel is given an array twice, or goes to elements of the output by index, more is to be looked at.
-  if (!each_once || program.outputs[0].shape == text::ShapeRule::kGathered) return;
+  if (!each_once || plan.scratch.has_value() || program.outputs[0].shape == text::ShapeRule::kGathered) return;
   // Past the largest grid: for Submit to say so, each time.
-  if (static_cast<uint64_t>(plan.threads()) > plan.kernel.plan().max_size) return;
+  if (static_cast<uint64_t>(plan.shares.threads()) > plan.kernel.plan().max_size) return;
   const PlanForm form = FormOf(plan, arguments);
   if (form == PlanForm::kGeneral) return;
   coded.facts = facts::kValid | facts::OfDevice(plan.kernel.device().id());
-  if (plan.lanes > 1) coded.facts |= facts::kVector;
+  if (plan.shares.lanes > 1) coded.facts |= facts::kVector;
   for (size_t i = 0; i < CountOf(arguments); ++i) {
     const Arg& arg = ArgAt(arguments, i);
     internal::AddCode(coded.code, static_cast<int>(i), internal::ElementwiseCode(arg.facts()));
@@ -91,11 +94,36 @@ void FillCoded(Plan& plan, const text::Program& program, const Arguments& argume
   }
   if (form == PlanForm::kLinear) coded.code[0] |= internal::kLinearCode;
   const LaunchPlan& launch = plan.kernel.plan();
-  coded.elements = static_cast<uint64_t>(plan.elements);
+  coded.elements = static_cast<uint64_t>(plan.shares.elements);
   coded.block = launch.block;
-  coded.grid = static_cast<uint32_t>(static_cast<uint64_t>(plan.threads() - 1) >> launch.block_shift) + 1;
+  coded.grid = static_cast<uint32_t>(static_cast<uint64_t>(plan.shares.threads() - 1) >> launch.block_shift) + 1;
+  if (plan.shares.blocks != 0) {
+    coded.block = kTeam;
+    coded.grid = static_cast<uint32_t>(plan.shares.blocks);
+  }
   coded.tail_offset = static_cast<uint32_t>(tail_offset);
   std::memcpy(coded.tail, plan.buffer.data() + tail_offset, plan.buffer.size() - tail_offset);
+}
+
+// Allocates it, the tickets first, which are zeroed, and stores the addresses.
+[[gnu::noinline]] absl::StatusOr<DeviceMemory> ScratchMemory(const Scratch& scratch, const Stream& stream,
+                                                             std::byte* buffer) {
+  const auto padded = [](int64_t count, DType dtype) {
+    return (static_cast<size_t>(count) * SizeOf(dtype) + 15) / 16 * 16;
+  };
+  const size_t tickets = padded(scratch.elements, DType::kUInt32);
+  size_t bytes = tickets;
+  for (DType dtype : scratch.states) bytes += padded(scratch.blocks, dtype);
+  SLIPWAY_ASSIGN_OR_RETURN(DeviceMemory memory, DeviceMemory::Allocate(stream, bytes));
+  SLIPWAY_RETURN_IF_ERROR(memory.QueueZeros(stream, tickets));
+  CUdeviceptr address = memory.address();
+  std::memcpy(buffer + scratch.offsets.back(), &address, sizeof(address));
+  address += tickets;
+  for (size_t i = 0; i < scratch.states.size(); ++i) {
+    std::memcpy(buffer + scratch.offsets[i], &address, sizeof(address));
+    address += padded(scratch.blocks, scratch.states[i]);
+  }
+  return memory;
 }
 
 template <uint32_t kMaxBytes>
@@ -112,7 +140,9 @@ template <uint32_t kMaxBytes>
       std::memcpy(buffer + param.offset, &address, sizeof(address));
     }
   }
-  return internal::Submit(plan.kernel, stream, ForSize(plan.threads()), buffer);
+  if (!plan.scratch.has_value()) return internal::Submit(plan.kernel, stream, plan.shares.Config(), buffer);
+  SLIPWAY_ASSIGN_OR_RETURN(const DeviceMemory memory, ScratchMemory(*plan.scratch, stream, buffer));
+  return internal::Submit(plan.kernel, stream, plan.shares.Config(), buffer);
 }
 
 // Apart, so that ordinary launches do not touch 32 KiB of stack.
@@ -121,6 +151,11 @@ template <uint32_t kMaxBytes>
 }
 
 }  // namespace
+
+LaunchConfig Shares::Config() const {
+  if (blocks == 0) return ForSize(threads());
+  return {.grid = {static_cast<uint32_t>(blocks), 1, 1}, .block = {kTeam, 1, 1}};
+}
 
 void Plan::Settle() {
   coded.geometry = geometry.data();
@@ -143,13 +178,12 @@ PlanKey KeyOf(const Arguments& arguments) {
   return key;
 }
 
-absl::StatusOr<Plan> MakePlan(const Kernel& kernel, const text::Program& program, const Shape& shape, int64_t elements,
-                              int lanes, const Arguments& arguments, absl::Span<const Given> given,
-                              absl::Span<const Arg> extents) {
+absl::StatusOr<Plan> MakePlan(const Kernel& kernel, const text::Program& program, const Shape& shape,
+                              const Shares& shares, const Arguments& arguments, absl::Span<const Given> given,
+                              absl::Span<const Arg> extents, const std::optional<Scratch>& scratch) {
   Plan plan(kernel);
   plan.shape = shape;
-  plan.elements = elements;
-  plan.lanes = lanes;
+  plan.shares = shares;
   plan.buffer.resize(kernel.buffer_size());
   bool each_once = given.size() == CountOf(arguments);
   for (size_t i = 0; i < given.size(); ++i) {
@@ -176,6 +210,15 @@ absl::StatusOr<Plan> MakePlan(const Kernel& kernel, const text::Program& program
     const uint32_t offset = kernel.params()[given.size() + d].offset;
     if (d == 0) tail = offset;
     std::memcpy(plan.buffer.data() + offset, extents[d].scalar(), SizeOf(extents[d].dtype()));
+  }
+  if (scratch.has_value()) {
+    plan.scratch = scratch;
+    for (size_t i = 0; i <= scratch->states.size(); ++i) {
+      const uint32_t offset = kernel.params()[given.size() + extents.size() + i].offset;
+      const int64_t count = i < scratch->states.size() ? scratch->blocks : scratch->elements;
+      std::memcpy(plan.buffer.data() + offset + 8, &count, sizeof(count));
+      plan.scratch->offsets.push_back(offset);
+    }
   }
   FillCoded(plan, program, arguments, tail, each_once);
   return plan;

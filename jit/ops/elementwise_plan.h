@@ -16,6 +16,7 @@
 #include "jit/text/program.h"
 #include "slipway/elementwise_plan.h"
 #include "slipway/kernel.h"
+#include "slipway/launch_config.h"
 #include "slipway/stream.h"
 
 namespace slipway::elementwise {
@@ -31,21 +32,40 @@ struct PlannedParam {
   int64_t shift = 0;    // Bytes from the array's first element to the loop's.
 };
 
+// The memory that several blocks of an element need together, which each launch allocates; see StatesOf.
+struct Scratch {
+  std::vector<DType> states;
+  int64_t blocks = 0;    // In all, and
+  int64_t elements = 0;  // of the output.
+  // Filled by MakePlan:
+  std::vector<uint32_t> offsets;  // In the launch buffer, the tickets' last.
+};
+
+// How a plan's threads share the output's elements.
+struct Shares {
+  int64_t elements = 0;
+  int lanes = 1;       // Elements of a thread.
+  int64_t blocks = 0;  // Of kTeam threads in all; 0 where threads have elements of their own.
+
+  int64_t threads() const { return (elements - 1) / lanes + 1; }
+  LaunchConfig Config() const;
+};
+
 struct Plan {
   explicit Plan(Kernel k) : kernel(std::move(k)) {}
   Plan(Plan&&) = default;
 
   Kernel kernel;
   Shape shape;  // Of the outputs, before dimensions were merged.
-  int64_t elements = 0;
-  int lanes = 1;                  // Elements of a thread.
+  Shares shares;
   std::vector<std::byte> buffer;  // The launch buffer, without addresses and numbers.
   std::vector<PlannedParam> params;
   // For calls whose types are known. Points into this plan, once that stays where it is; see Settle.
   internal::CodedPlan coded;
   std::vector<internal::StoredPair> geometry;
 
-  int64_t threads() const { return (elements - 1) / lanes + 1; }
+  std::optional<Scratch> scratch;
+
   void Settle();
 };
 
@@ -61,12 +81,12 @@ struct Given {
   std::optional<AnyArrayView> view;
 };
 
-// The plan of a call that was checked, by a kernel whose threads take `lanes` elements each. `given` is for the
-// kernel's parameters, in order, but for the last ones, which are `extents` (see TakesExtents). INVALID_ARGUMENT if the
-// kernel refuses one.
-absl::StatusOr<Plan> MakePlan(const Kernel& kernel, const text::Program& program, const Shape& shape, int64_t elements,
-                              int lanes, const Arguments& arguments, absl::Span<const Given> given,
-                              absl::Span<const Arg> extents);
+// The plan of a call that was checked. `given` is for the kernel's parameters, in order, but for the last ones, which
+// are `extents` (see TakesExtents), the number of blocks of an element, and `scratch`. INVALID_ARGUMENT if the kernel
+// refuses one.
+absl::StatusOr<Plan> MakePlan(const Kernel& kernel, const text::Program& program, const Shape& shape,
+                              const Shares& shares, const Arguments& arguments, absl::Span<const Given> given,
+                              absl::Span<const Arg> extents, const std::optional<Scratch>& scratch);
 
 // Whether the one output is clear of all inputs, as far as one compare tells; false where nothing is known.
 bool SeemsClear(const Plan& plan, const Arguments& arguments);

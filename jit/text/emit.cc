@@ -128,7 +128,7 @@ void Emitter::Visit(uint32_t index, const Node& node, uint32_t& next) {
       BeginReductionLoop(node);
       break;
     case NodeKind::kReduceAxes:
-      BeginAxes(node);
+      BeginAxes(index, node, next);
       break;
     case NodeKind::kReduceEnd:
       EndReduction();
@@ -457,7 +457,9 @@ absl::StatusOr<Typing> InferTypes(const Program& program, absl::Span<const DType
   SLIPWAY_ASSIGN_OR_RETURN(const Site site, TrialSite(program, input_types, output_types, builder));
   Emitter emitter(program, nullptr, site, builder);
   if (!emitter.Run()) return emitter.Result();
-  Typing typing{.outputs = {output_types.begin(), output_types.end()}, .variables = emitter.TakeVariables()};
+  Typing typing{.outputs = {output_types.begin(), output_types.end()},
+                .variables = emitter.TakeVariables(),
+                .reductions = emitter.TakeSlots()};
   for (const Node& node : program.nodes) {
     if (node.kind != NodeKind::kAssign) continue;
     const Symbol& symbol = program.symbols[node.symbol];

@@ -3,6 +3,9 @@
 #ifndef SLIPWAY_JIT_TEXT_EMIT_H_
 #define SLIPWAY_JIT_TEXT_EMIT_H_
 
+#include <algorithm>
+#include <array>
+#include <cstdint>
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
@@ -10,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "jit/builder.h"
+#include "jit/text/monoid.h"
 #include "jit/text/program.h"
 #include "slipway/dtype.h"
 
@@ -21,6 +25,13 @@ struct Typing {
   // Of every variable that must be declared before the value it is first given is known (of lazily evaluated choices,
   // reductions, results of functions), in the order in which they are declared.
   std::vector<DType> variables;
+  // Of every reduction over axes, each time that it is come to: which of the variables belong to it. The first has the
+  // type of its operand.
+  struct ReductionSlots {
+    uint32_t reduction = 0;
+    size_t begin = 0, end = 0;
+  };
+  std::vector<ReductionSlots> reductions;
 };
 
 // The typing of a program. `output_types` has an entry an output: the dtype that it is stored in, or kVoid to have it
@@ -28,6 +39,9 @@ struct Typing {
 // found here, with line and caret: INVALID_ARGUMENT, or UNIMPLEMENTED for what no dtype of this stage can do.
 absl::StatusOr<Typing> InferTypes(const Program& program, absl::Span<const DType> input_types,
                                   absl::Span<const DType> output_types);
+
+// The operations of a program's reductions over axes.
+std::vector<Monoid> MonoidsOf(const Program& program, const Typing& typing);
 
 // What an input stands for in a kernel: the value of a number or of an element, and the array parameter that is read by
 // index, which nobody may write while the kernel runs, or asked for its extents. Either may be absent.
@@ -41,10 +55,29 @@ using Indices = absl::InlinedVector<ir::ValueId, kMaxRank>;
 
 // A reduction over axes: the dimensions of what its operand broadcasts to.
 struct ReductionBinding {
+  static constexpr uint8_t kReduced = 0xff;
+
   int rank = 0;
-  uint32_t reduced = 0;             // Bit d: dimension d.
-  int outer_rank = 0;               // Of the output, or of the reduction that it stands in.
+  // Of each dimension, which one of the output's (of the reduction that it stands in) it goes along with, or kReduced.
+  std::array<uint8_t, kMaxRank> outer = {};
   std::vector<ir::ParamId> arrays;  // Of Program::reduced, by its index: kNone for numbers and those of others.
+
+  int reduced() const { return static_cast<int>(std::count(outer.begin(), outer.begin() + rank, kReduced)); }
+  // One of the arrays, all of which have the same shape.
+  ir::ParamId AnyArray() const {
+    return *std::find_if(arrays.begin(), arrays.end(), [](ir::ParamId array) { return array != ir::kNone; });
+  }
+};
+
+// Reductions over axes that the kernel works out itself, by more threads than one: of a program in which none stands in
+// another and all go over the same elements. Emit is called once for each element, to have the states that the operands
+// are, and in the end for the program with the results in their places.
+struct SharedReductions {
+  enum class Pass : uint8_t { kOperands, kResults };
+  Pass pass = Pass::kOperands;
+  ir::ValueId number = ir::kNone;      // kOperands: of the element, row-major over the dimensions that are reduced.
+  ir::ValueId count = ir::kNone;       // kResults: how many there are.
+  std::vector<ReductionState> states;  // By reduction. kOperands: filled; kResults: given.
 };
 
 // Where the program runs: all that it can see of its kernel.
@@ -59,6 +92,7 @@ struct Site {
   Indices extents;
   int rank = 0;  // Of the output.
   std::vector<ReductionBinding> reductions;
+  SharedReductions* shared = nullptr;  // Null: each is a loop of the thread.
 };
 
 // A value that was emitted, or a constant, which no instruction holds.

@@ -1,11 +1,8 @@
 // The part of the emitter that makes loops of reductions. Their rules stand in docs/language.md, "Reductions".
-#include <limits>
-
-#include "jit/fold.h"
-#include "jit/semantics.h"
 #include "jit/text/cat.h"
 #include "jit/text/emitter.h"
 #include "jit/text/functions.h"
+#include "jit/text/monoid.h"
 
 namespace slipway::text {
 namespace {
@@ -16,63 +13,14 @@ using ir::ValueId;
 
 Reduction OperationOf(const Node& node) { return static_cast<Reduction>(node.detail); }
 bool WantsBools(Reduction op) { return op == Reduction::kAny || op == Reduction::kAll || op == Reduction::kCount; }
-bool IsPosition(Reduction op) { return op == Reduction::kArgmin || op == Reduction::kArgmax; }
 bool WantsOrder(Reduction op) { return IsPosition(op) || op == Reduction::kMin || op == Reduction::kMax; }
-
-// What operands of a type are brought together in: integers of sums and products in 64 bits, halves in float32.
-DType AccumulatorType(Reduction op, DType operand) {
-  switch (op) {
-    case Reduction::kAny:
-    case Reduction::kAll:
-      return DType::kBool;
-    case Reduction::kCount:
-      return DType::kInt64;
-    case Reduction::kMin:
-    case Reduction::kMax:
-    case Reduction::kArgmin:
-    case Reduction::kArgmax:
-      return operand == DType::kBool ? DType::kInt32 : operand;
-    default:
-      break;
-  }
-  if (operand == DType::kFloat16 || operand == DType::kBFloat16) return DType::kFloat32;
-  if (operand != DType::kBool && !IsInteger(operand)) return operand;
-  if (op == Reduction::kMean) return DType::kFloat64;
-  return operand == DType::kBool || IsSignedInteger(operand) ? DType::kInt64 : DType::kUInt64;
-}
-
-// The type of the result, where it is not the accumulator's.
-DType ResultType(Reduction op, DType operand) {
-  if (IsPosition(op)) return DType::kInt64;
-  const bool half = operand == DType::kFloat16 || operand == DType::kBFloat16;
-  return half && !WantsBools(op) ? operand : AccumulatorType(op, operand);
-}
-
-// What changes nothing; of no operands at all the result. The least and the greatest of floats begin with NaN, which
-// any number replaces.
-uint64_t StartOf(Reduction op, DType accumulator) {
-  if (op == Reduction::kAll) return 1;
-  if (op == Reduction::kProd) {
-    return IsFloat(accumulator) ? ir::FloatToBits(accumulator, 1) : 1;
-  }
-  const bool least = op == Reduction::kMin || op == Reduction::kArgmin;
-  if (!least && op != Reduction::kMax && op != Reduction::kArgmax) return 0;
-  if (IsFloat(accumulator)) return ir::FloatToBits(accumulator, std::numeric_limits<double>::quiet_NaN());
-  const int bits = 8 * static_cast<int>(SizeOf(accumulator));
-  const uint64_t all = ~uint64_t{0} >> (64 - bits);
-  const uint64_t greatest = IsSignedInteger(accumulator) ? all >> 1 : all;
-  return least ? greatest : ~greatest & all;
-}
 
 }  // namespace
 
 void Emitter::DeclareAccumulator(OpenReduction& open) {
-  const Reduction op = OperationOf(*open.node);
-  const DType dtype = AccumulatorType(op, open.operand);
-  const ValueId start = IsComplex(dtype) ? builder_.Cast(dtype, Int(op == Reduction::kProd ? 1 : 0))
-                                         : builder_.Constant(dtype, StartOf(op, dtype));
-  open.accumulator = builder_.NewVar(std::string(Name(op)), dtype, start);
-  if (IsPosition(op)) {
+  const Monoid monoid = open.monoid();
+  open.accumulator = builder_.NewVar(std::string(Name(monoid.op())), monoid.accumulator(), monoid.Start(builder_)[0]);
+  if (IsPosition(monoid.op())) {
     open.position = builder_.NewVar("position", DType::kInt64, Int(-1));
     open.found = builder_.NewVar("found", DType::kBool, builder_.Constant(DType::kBool, 0));
   }
@@ -83,7 +31,7 @@ void Emitter::DeclareAccumulator(OpenReduction& open) {
 bool Emitter::CountsTurns(const OpenReduction& open) const {
   const Reduction op = OperationOf(*open.node);
   const bool over_axes = open.node->kind == NodeKind::kReduceAxes;
-  return over_axes ? IsPosition(op) && (trial() || __builtin_popcount(open.axes->reduced) > 1) : op == Reduction::kMean;
+  return over_axes ? IsPosition(op) && (trial() || open.axes->reduced() > 1) : op == Reduction::kMean;
 }
 
 void Emitter::BeginReduction(const Node& node) {
@@ -91,7 +39,7 @@ void Emitter::BeginReduction(const Node& node) {
   if (!trial()) {
     open.operand = TypeOf(open.slot);
     if (node.kind == NodeKind::kReduceAxes) open.axes = &site_.reductions[node.symbol];
-    DeclareAccumulator(open);
+    if (open.axes == nullptr || site_.shared == nullptr) DeclareAccumulator(open);
   }
   reductions_.push_back(std::move(open));
 }
@@ -103,37 +51,78 @@ void Emitter::BeginReductionLoop(const Node& node) {
   ++open.loops;
 }
 
-void Emitter::BeginAxes(const Node& node) {
+void Emitter::BeginAxes(uint32_t index, const Node& node, uint32_t& next) {
   const Indices* outer = &site_.indices;
   const uint32_t around = program_.axis_reductions[node.symbol].outer;
   if (around != AxisReduction::kNoReduction && !trial()) outer = &OpenAxes(around).indices;
   const Indices outer_indices = *outer;  // What it points to moves.
   const ValueId begin = builder_.num_instructions();
+  const size_t visit = visits_++;
+  if (site_.shared != nullptr && site_.shared->pass == SharedReductions::Pass::kResults) {
+    const Typing::ReductionSlots& slots = typing_->reductions[visit];
+    next_type_ = slots.end;
+    next = EndOf(index) + 1;
+    const Monoid monoid(OperationOf(node), TypeOf(slots.begin));
+    return Push(monoid.Result(builder_, site_.shared->states[node.symbol], site_.shared->count));
+  }
   BeginReduction(node);
-  if (trial()) return;
+  reductions_.back().visit = visit;
+  if (trial()) {
+    slots_.push_back({.reduction = node.symbol, .begin = reductions_.back().slot});
+    return;
+  }
   OpenReduction& open = reductions_.back();
   open.emitted = {.reduction = node.symbol, .begin = begin};
   const ReductionBinding& axes = *open.axes;
-  ir::ArrayId any = kNone;
-  for (ir::ArrayId array : axes.arrays) {
-    if (array != kNone) any = array;
-  }
-  const bool kept = program_.axis_reductions[node.symbol].keep_dimensions;
-  const int result_rank = kept ? axes.rank : axes.rank - __builtin_popcount(axes.reduced);
-  int result_dimension = 0;
   open.indices.assign(axes.rank, kNone);
   for (int d = 0; d < axes.rank; ++d) {
-    if (axes.reduced & (uint32_t{1} << d)) {
-      const ValueId extent = builder_.Cast(site_.index_type, builder_.Shape(any, d));
-      open.index = open.indices[d] = builder_.BeginFor("axis", site_.index_type, Int(0), extent, Int(1));
+    if (axes.outer[d] != ReductionBinding::kReduced) open.indices[d] = outer_indices[axes.outer[d]];
+  }
+  if (site_.shared != nullptr) {
+    PlaceOperand(open, site_.shared->number);
+  } else {
+    for (int d = 0; d < axes.rank; ++d) {
+      if (axes.outer[d] != ReductionBinding::kReduced) continue;
+      open.index = open.indices[d] = builder_.BeginFor("axis", site_.index_type, Int(0), ExtentOf(axes, d), Int(1));
       ++open.loops;
-      result_dimension += kept;
-    } else {
-      // Shapes are aligned at the last dimension.
-      open.indices[d] = outer_indices[axes.outer_rank - result_rank + result_dimension++];
     }
   }
   open.emitted.operand_begin = builder_.num_instructions();
+}
+
+// The node that ends what begins at one.
+uint32_t Emitter::EndOf(uint32_t begin) const {
+  int open = 0;
+  for (uint32_t i = begin;; ++i) {
+    const NodeKind kind = program_.nodes[i].kind;
+    open += kind == NodeKind::kReduceAxes || kind == NodeKind::kReduceBegin;
+    if (kind == NodeKind::kReduceEnd && --open == 0) return i;
+  }
+}
+
+// Where the operand's element of that number is. Unsigned, because dividing such numbers is cheaper.
+void Emitter::PlaceOperand(OpenReduction& open, ValueId number) {
+  const ReductionBinding& axes = *open.axes;
+  const DType index = site_.index_type;
+  const DType counter = index == DType::kInt32 ? DType::kUInt32 : DType::kUInt64;
+  int left = axes.reduced();
+  ValueId rest = left > 1 ? builder_.Cast(counter, number) : number;
+  for (int d = axes.rank - 1; d >= 0; --d) {
+    if (axes.outer[d] != ReductionBinding::kReduced) continue;
+    if (--left == 0) {
+      open.indices[d] = builder_.Cast(index, rest);
+      break;
+    }
+    const ValueId extent = builder_.Cast(counter, ExtentOf(axes, d));
+    const ValueId quotient = builder_.Apply(Op::kDiv, {rest, extent});
+    open.indices[d] =
+        builder_.Cast(index, builder_.Apply(Op::kSub, {rest, builder_.Apply(Op::kMul, {quotient, extent})}));
+    rest = quotient;
+  }
+}
+
+ValueId Emitter::ExtentOf(const ReductionBinding& axes, int dimension) {
+  return builder_.Cast(site_.index_type, builder_.Shape(axes.AnyArray(), dimension));
 }
 
 const Emitter::OpenReduction& Emitter::OpenAxes(uint32_t reduction) const {
@@ -182,14 +171,21 @@ void Emitter::EndReduction() {
   if (trial()) {
     open.operand = builder_.TypeOf(value);
     FindType(open.slot, open.operand);
+    if (open.node->kind == NodeKind::kReduceAxes) slots_[open.visit].end = next_type_;
     if (value == kNone || !CheckReduction(*open.node, open.operand)) {
       for (int i = 0; i < open.loops; ++i) builder_.EndFor();
       reductions_.pop_back();
       return Push(kNone);
     }
   }
+  if (open.axes != nullptr && site_.shared != nullptr) {  // What it becomes is the kernel's affair.
+    const Monoid monoid = open.monoid();
+    site_.shared->states[open.node->symbol] = monoid.Of(builder_, value, site_.shared->number);
+    reductions_.pop_back();
+    return Push(monoid.Result(builder_, monoid.Start(builder_), Int(1)));
+  }
   if (trial()) {  // The types of what a turn computes; the variables come only now.
-    Combine(open, builder_.Cast(AccumulatorType(op, open.operand), value), value);
+    Combine(open, builder_.Cast(open.monoid().accumulator(), value), value);
   } else if (IsPosition(op)) {
     CombinePosition(open, value);
   } else {
@@ -209,32 +205,15 @@ void Emitter::EndReduction() {
 }
 
 ValueId Emitter::Combine(const OpenReduction& open, ValueId accumulator, ValueId value) {
-  const Reduction op = OperationOf(*open.node);
-  const DType dtype = AccumulatorType(op, open.operand);
-  const ValueId operand = builder_.Cast(dtype, value);
-  switch (op) {
-    case Reduction::kProd:
-      return builder_.Apply(Op::kMul, {accumulator, operand});
-    case Reduction::kMin:
-      return builder_.Apply(Op::kMin, {accumulator, operand});
-    case Reduction::kMax:
-      return builder_.Apply(Op::kMax, {accumulator, operand});
-    case Reduction::kAny:
-      return builder_.Apply(Op::kBitOr, {accumulator, operand});
-    case Reduction::kAll:
-      return builder_.Apply(Op::kBitAnd, {accumulator, operand});
-    case Reduction::kArgmin:
-    case Reduction::kArgmax:
-      return builder_.Apply(Op::kLt, {accumulator, operand});
-    default:
-      return builder_.Apply(Op::kAdd, {accumulator, operand});
-  }
+  const Monoid monoid = open.monoid();
+  if (IsPosition(monoid.op())) return builder_.Apply(Op::kLt, {accumulator, value});
+  return monoid.Merge(builder_, {accumulator}, {builder_.Cast(monoid.accumulator(), value)})[0];
 }
 
 // The first of the least, or of the greatest; numbers before NaNs.
 void Emitter::CombinePosition(const OpenReduction& open, ValueId value) {
   const Reduction op = OperationOf(*open.node);
-  const DType dtype = AccumulatorType(op, open.operand);
+  const DType dtype = open.monoid().accumulator();
   const ValueId operand = builder_.Cast(dtype, value);
   const ValueId best = builder_.Read(open.accumulator);
   const ValueId less = builder_.Apply(op == Reduction::kArgmin ? Op::kLt : Op::kGt, {operand, best});
@@ -253,30 +232,32 @@ void Emitter::CombinePosition(const OpenReduction& open, ValueId value) {
 }
 
 ValueId Emitter::ResultOf(const OpenReduction& open) {
-  const Reduction op = OperationOf(*open.node);
-  if (IsPosition(op)) return builder_.Read(open.position);
-  ValueId result = builder_.Read(open.accumulator);
-  if (op == Reduction::kMean) {
-    const DType sum = builder_.VarType(open.accumulator);
-    const DType dtype = IsComplex(sum) ? PartOf(sum) : sum;  // A real divisor stays real.
-    result = builder_.Apply(Op::kDiv, {result, builder_.Cast(dtype, TurnsOf(open))});
-  }
-  return builder_.Cast(ResultType(op, open.operand), result);
+  const Monoid monoid = open.monoid();
+  if (IsPosition(monoid.op())) return builder_.Read(open.position);
+  const ValueId turns = monoid.op() == Reduction::kMean ? TurnsOf(open) : kNone;
+  return monoid.Result(builder_, {builder_.Read(open.accumulator)}, turns);
 }
 
 // How many operands there were.
 ValueId Emitter::TurnsOf(const OpenReduction& open) {
   if (CountsTurns(open)) return builder_.Read(open.turns);
   if (trial()) return builder_.Constant(DType::kInt64, 1);
-  ir::ArrayId any = kNone;
-  for (ir::ArrayId array : open.axes->arrays) {
-    if (array != kNone) any = array;
-  }
   ValueId turns = builder_.Constant(DType::kInt64, 1);
   for (int d = 0; d < open.axes->rank; ++d) {
-    if (open.axes->reduced & (uint32_t{1} << d)) turns = builder_.Apply(Op::kMul, {turns, builder_.Shape(any, d)});
+    if (open.axes->outer[d] != ReductionBinding::kReduced) continue;
+    turns = builder_.Apply(Op::kMul, {turns, builder_.Shape(open.axes->AnyArray(), d)});
   }
   return turns;
+}
+
+std::vector<Monoid> MonoidsOf(const Program& program, const Typing& typing) {
+  std::vector<Monoid> monoids;
+  for (const AxisReduction& reduction : program.axis_reductions) monoids.push_back({reduction.reduction, DType::kVoid});
+  for (const Typing::ReductionSlots& slots : typing.reductions) {
+    const Reduction op = program.axis_reductions[slots.reduction].reduction;
+    monoids[slots.reduction] = Monoid(op, typing.variables[slots.begin]);
+  }
+  return monoids;
 }
 
 }  // namespace slipway::text

@@ -12,6 +12,7 @@
 #include "jit/builder.h"
 #include "jit/text/emit.h"
 #include "jit/text/mistakes.h"
+#include "jit/text/monoid.h"
 #include "jit/text/program.h"
 
 namespace slipway::text {
@@ -31,6 +32,7 @@ class Emitter {
 
   const std::vector<ir::ValueId>& outputs() const { return outputs_; }
   std::vector<DType> TakeVariables() { return std::move(variables_); }
+  std::vector<Typing::ReductionSlots> TakeSlots() { return std::move(slots_); }
   std::vector<EmittedReduction> TakeReductions() { return std::move(emitted_); }
 
   // Keeps the builder's complaint, if there is one, with the place that it is about.
@@ -56,8 +58,11 @@ class Emitter {
     int loops = 0;
     ir::ValueId index = ir::kNone;  // Of the innermost loop.
     const ReductionBinding* axes = nullptr;
+    size_t visit = 0;
     EmittedReduction emitted;  // Over axes.
     Indices indices;           // Over axes: where its operand's arrays are read.
+
+    Monoid monoid() const { return Monoid(static_cast<Reduction>(node->detail), operand); }
   };
   struct Call {
     const Function* function = nullptr;
@@ -117,7 +122,10 @@ class Emitter {
 
   // Reductions: emit_reductions.cc.
   void BeginReduction(const Node& node);
-  void BeginAxes(const Node& node);
+  void BeginAxes(uint32_t index, const Node& node, uint32_t& next);
+  uint32_t EndOf(uint32_t begin) const;
+  void PlaceOperand(OpenReduction& open, ir::ValueId number);
+  ir::ValueId ExtentOf(const ReductionBinding& axes, int dimension);
   void BeginReductionLoop(const Node& node);
   const OpenReduction& OpenAxes(uint32_t reduction) const;
   ir::ValueId Element(const Node& node);
@@ -148,6 +156,8 @@ class Emitter {
   absl::Status first_mistake_;
   absl::flat_hash_set<const Node*> told_;  // Those that have one: a function is walked through at each call.
   size_t next_type_ = 0;
+  size_t visits_ = 0;  // Of reductions over axes, so far.
+  std::vector<Typing::ReductionSlots> slots_;
 };
 
 }  // namespace slipway::text

@@ -9,6 +9,7 @@
 #include "driver/cpu/translate/frame.h"
 #include "driver/cpu/translate/interchange_loops.h"
 #include "driver/cpu/translate/recover_addresses.h"
+#include "driver/cpu/translate/scalar_extremes.h"
 #include "driver/cpu/translate/split_thread_loop.h"
 #include "driver/cpu/translate/tighten_thread_loop.h"
 #include "driver/ptx/message.h"
@@ -195,6 +196,7 @@ absl::StatusOr<std::string> HostCompiler::Compile(llvm::Module& module) {
   } else {
     Optimize(module, *machine_);
   }
+  PutScalarExtremesRight(module);
   machine_->setOptLevel(linear ? llvm::CodeGenOptLevel::None : llvm::CodeGenOptLevel::Default);
   machine_->setFastISel(linear);
 

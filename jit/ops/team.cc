@@ -1,0 +1,113 @@
+#include "jit/ops/team.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "jit/ops/elementwise_kernel.h"
+
+namespace slipway::elementwise {
+
+using ir::Op;
+using ir::ValueId;
+using text::ReductionState;
+
+namespace {
+
+constexpr int kGroup = 16;
+static_assert(kTeam % kGroup == 0, "each of the group has as many to merge");
+
+}  // namespace
+
+Team::Team(ir::Builder& builder, absl::Span<const text::Monoid> monoids)
+    : builder_(builder), monoids_(monoids.begin(), monoids.end()) {
+  builder_.SetBounds({.max_threads = kTeam});
+  for (const text::Monoid& monoid : monoids_) {
+    std::vector<ir::ArrayId>& parts = scratch_.emplace_back();
+    for (DType dtype : monoid.types()) {
+      parts.push_back(
+          builder_.AddSharedArray(absl::StrCat("team", scratch_.size(), "_", parts.size()), dtype, {kTeam}));
+    }
+  }
+  thread_ = builder_.Cast(DType::kInt32, builder_.Special(ir::SpecialRegister::kThreadX));
+}
+
+void Team::Keep(const States& states, ValueId at) {
+  for (size_t i = 0; i < states.size(); ++i) {
+    for (size_t part = 0; part < states[i].size(); ++part) builder_.Store(scratch_[i][part], {at}, states[i][part]);
+  }
+}
+Team::States Team::Kept(ValueId at) {
+  States states;
+  for (const std::vector<ir::ArrayId>& parts : scratch_) {
+    ReductionState& state = states.emplace_back();
+    for (ir::ArrayId part : parts) state.push_back(builder_.Load(part, {at}));
+  }
+  return states;
+}
+
+Team::States Team::MergeKept(ValueId first, int end, int step) {
+  StateVariables merged(builder_, monoids_, Kept(first));
+  const ValueId second = builder_.Apply(Op::kAdd, {first, Number(step)});
+  const ValueId at = builder_.BeginFor("member", DType::kInt32, second, Number(end), Number(step), /*unroll=*/1);
+  merged.Merge(Kept(at));
+  builder_.EndFor();
+  return merged.Read();
+}
+
+// Between two calls no barrier is needed: all have merged what they merge of the first one before its second barrier,
+// but for the first thread, which comes to the next call's first barrier only after.
+std::vector<ReductionState> Team::BeginMerged(absl::Span<const ReductionState> states) {
+  Keep({states.begin(), states.end()}, thread_);
+  builder_.ThreadBarrier(ir::BarrierReduction::kNone, ir::kNone);
+  builder_.BeginIf(builder_.Apply(Op::kLt, {thread_, Number(kGroup)}));
+  Keep(MergeKept(thread_, kTeam, kGroup), thread_);
+  builder_.EndIf();
+  builder_.ThreadBarrier(ir::BarrierReduction::kNone, ir::kNone);
+  builder_.BeginIf(builder_.Apply(Op::kEq, {thread_, Number(0)}));
+  return MergeKept(thread_, kGroup, 1);
+}
+
+std::vector<ReductionState> Team::BeginMergedColumns(absl::Span<const ReductionState> states) {
+  Keep({states.begin(), states.end()}, thread_);
+  builder_.ThreadBarrier(ir::BarrierReduction::kNone, ir::kNone);
+  builder_.BeginIf(builder_.Apply(Op::kLt, {thread_, Number(kTile)}));
+  return MergeKept(thread_, kTeam, kTile);
+}
+
+StateVariables::StateVariables(ir::Builder& builder, absl::Span<const text::Monoid> monoids)
+    : StateVariables(builder, monoids, [&] {
+        std::vector<ReductionState> start;
+        for (const text::Monoid& monoid : monoids) start.push_back(monoid.Start(builder));
+        return start;
+      }()) {}
+
+StateVariables::StateVariables(ir::Builder& builder, absl::Span<const text::Monoid> monoids,
+                               absl::Span<const ReductionState> first)
+    : builder_(builder), monoids_(monoids.begin(), monoids.end()) {
+  for (size_t i = 0; i < monoids_.size(); ++i) {
+    auto& vars = vars_.emplace_back();
+    const auto types = monoids_[i].types();
+    for (size_t part = 0; part < types.size(); ++part) {
+      vars.push_back(builder_.NewVar(part == 0 ? "state" : "position", types[part], first[i][part]));
+    }
+  }
+}
+
+std::vector<ReductionState> StateVariables::Read() const {
+  std::vector<ReductionState> states;
+  for (const auto& vars : vars_) {
+    ReductionState& state = states.emplace_back();
+    for (ir::VarId var : vars) state.push_back(builder_.Read(var));
+  }
+  return states;
+}
+
+void StateVariables::Merge(absl::Span<const ReductionState> states) {
+  const std::vector<ReductionState> before = Read();
+  for (size_t i = 0; i < vars_.size(); ++i) {
+    const ReductionState merged = monoids_[i].Merge(builder_, before[i], states[i]);
+    for (size_t part = 0; part < merged.size(); ++part) builder_.Write(vars_[i][part], merged[part]);
+  }
+}
+
+}  // namespace slipway::elementwise

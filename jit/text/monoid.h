@@ -1,0 +1,48 @@
+// What a reduction keeps of the operands that it has seen, and how two such states become one: the same rules for the
+// loop of one thread, for threads that share the operands out, and for scans. They stand in docs/language.md,
+// "Reductions".
+#ifndef SLIPWAY_JIT_TEXT_MONOID_H_
+#define SLIPWAY_JIT_TEXT_MONOID_H_
+
+#include "absl/container/inlined_vector.h"
+#include "jit/builder.h"
+#include "jit/text/program.h"
+#include "slipway/dtype.h"
+
+namespace slipway::text {
+
+inline bool IsPosition(Reduction op) { return op == Reduction::kArgmin || op == Reduction::kArgmax; }
+
+// A state, as values of a kernel: the accumulator, and of argmin and argmax the position (int64; -1 for none yet).
+using ReductionState = absl::InlinedVector<ir::ValueId, 2>;
+
+// The operation of one reduction on operands of one dtype. Merging is associative up to the rounding of sums and
+// products, and the state of no operands changes nothing.
+class Monoid {
+ public:
+  Monoid(Reduction op, DType operand) : op_(op), operand_(operand) {}
+
+  Reduction op() const { return op_; }
+  DType operand() const { return operand_; }
+  // What operands are brought together in: integers of sums and products in 64 bits, halves in float32.
+  DType accumulator() const;
+  // Of the result, which is rounded to a half at the end, where operands are halves.
+  DType result() const;
+  absl::InlinedVector<DType, 2> types() const;  // Of a state.
+
+  ReductionState Start(ir::Builder& builder) const;  // Of no operands.
+  // Of one operand. `position` is its number, for argmin and argmax.
+  ReductionState Of(ir::Builder& builder, ir::ValueId operand, ir::ValueId position) const;
+  // Of two states; positions of equals are told apart by their numbers.
+  ReductionState Merge(ir::Builder& builder, const ReductionState& a, const ReductionState& b) const;
+  // The reduction's value. `count` is the number of operands (an integer), which a mean is divided by.
+  ir::ValueId Result(ir::Builder& builder, const ReductionState& state, ir::ValueId count) const;
+
+ private:
+  Reduction op_;
+  DType operand_;
+};
+
+}  // namespace slipway::text
+
+#endif  // SLIPWAY_JIT_TEXT_MONOID_H_
