@@ -53,6 +53,9 @@
 #include "slipway/kernel_cache.h"
 #include "slipway/launch_bounds.h"
 #include "slipway/memory_model.h"
+#include "slipway/reduce.h"
+#include "slipway/scan.h"
+#include "slipway/select.h"
 #include "slipway/target.h"
 
 #endif  // SLIPWAY_SLIPWAY_H_

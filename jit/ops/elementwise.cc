@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "driver/as_absl.h"
@@ -38,14 +37,6 @@ using elementwise::Specialization;
 using text::Cat;
 using text::ShapeRule;
 
-absl::Status CheckName(std::string_view name) {
-  bool good = !name.empty() && name.size() <= text::kMaxNameBytes && !absl::ascii_isdigit(name[0]);
-  for (char c : name) good &= absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_';
-  if (good) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      Cat("the kernel name '", name.substr(0, 64), "' is not made of letters, digits and underscores"));
-}
-
 }  // namespace
 
 struct Elementwise::State : elementwise::Formula {
@@ -63,8 +54,7 @@ absl::StatusOr<Elementwise> Elementwise::Parse(std::string_view text, std::strin
 }
 
 absl::StatusOr<Elementwise> Elementwise::Parse(std::string_view text, const ElementwiseOptions& options) {
-  SLIPWAY_RETURN_IF_ERROR(CheckName(options.name));
-  SLIPWAY_RETURN_IF_ERROR(CheckOptions(options.compile));
+  SLIPWAY_RETURN_IF_ERROR(elementwise::CheckFormulaOptions(options));
   const auto begin = std::chrono::steady_clock::now();
   SLIPWAY_ASSIGN_OR_RETURN(text::Program program,
                            text::Parse(text, options.signature, options.constants, options.functions));
@@ -95,11 +85,7 @@ absl::StatusOr<AnyArray> Elementwise::operator()(const Stream& stream, std::init
   return std::move(outputs[0]);
 }
 
-absl::Status Elementwise::CheckOneOutput() const {
-  const size_t outputs = state_->program().outputs.size();
-  if (outputs == 1) return absl::OkStatus();
-  return absl::InvalidArgumentError(Cat("the text has ", outputs, " outputs; call Evaluate to have all of them"));
-}
+absl::Status Elementwise::CheckOneOutput() const { return elementwise::CheckOneOutput(state_->program()); }
 
 absl::Status Elementwise::IntoByName(const Stream& stream, absl::Span<const NamedArg> args) const {
   SLIPWAY_ASSIGN_OR_RETURN(const Arguments arguments, BindByName(state_->program(), args, /*with_outputs=*/true));

@@ -265,7 +265,7 @@ absl::Status CheckNotEmpty(const Program& program, const AxisReduction& reductio
 }
 
 // What the operands of reductions broadcast to, inner ones first, and what they give to `loop`.
-absl::Status ReducedShapes(const Program& program, const Arguments& arguments, Shapes& shapes) {
+absl::Status ReducedShapes(const Program& program, const Arguments& arguments, EmptyReductions empty, Shapes& shapes) {
   const size_t count = program.axis_reductions.size();
   shapes.operands.resize(count);
   shapes.reduced.resize(count);
@@ -290,7 +290,9 @@ absl::Status ReducedShapes(const Program& program, const Arguments& arguments, S
     }
     SLIPWAY_RETURN_IF_ERROR(TooMany(program, arguments, shape, index));
     SLIPWAY_ASSIGN_OR_RETURN(shapes.reduced[r], ReducedDimensions(program, reduction, shape));
-    SLIPWAY_RETURN_IF_ERROR(CheckNotEmpty(program, reduction, shape, shapes.reduced[r]));
+    if (empty == EmptyReductions::kRefused) {
+      SLIPWAY_RETURN_IF_ERROR(CheckNotEmpty(program, reduction, shape, shapes.reduced[r]));
+    }
     const Shape result = ResultOf(reduction, shape, shapes.reduced[r]);
     Shape& outer = reduction.outer == AxisReduction::kNoReduction ? shapes.loop : shapes.operands[reduction.outer];
     const Shape around = outer;
@@ -458,7 +460,7 @@ absl::InlinedVector<DType, 4> OutputTypes(const Program& program, const Argument
   return types;
 }
 
-absl::StatusOr<Shapes> ShapesOf(const Program& program, const Arguments& arguments) {
+absl::StatusOr<Shapes> ShapesOf(const Program& program, const Arguments& arguments, EmptyReductions empty) {
   constexpr uint32_t kLoop = AxisReduction::kNoReduction;
   Shapes shapes;
   Shape& broadcast = shapes.loop;
@@ -471,7 +473,7 @@ absl::StatusOr<Shapes> ShapesOf(const Program& program, const Arguments& argumen
     return Invalid(Cat("the shapes do not broadcast: ", DescribeShapes(program, arguments, kLoop),
                        "; aligned at the last dimension, extents must be equal or 1"));
   }
-  SLIPWAY_RETURN_IF_ERROR(ReducedShapes(program, arguments, shapes));
+  SLIPWAY_RETURN_IF_ERROR(ReducedShapes(program, arguments, empty, shapes));
   SLIPWAY_RETURN_IF_ERROR(TooMany(program, arguments, broadcast, kLoop));
 
   const Arg* first = nullptr;  // Of the outputs with an element for each of the loop's.

@@ -42,9 +42,11 @@ struct Shapes {
   absl::InlinedVector<Shape, 2> operands;
   absl::InlinedVector<uint32_t, 2> reduced;
 };
-// Refuses shapes that do not broadcast, axes and dimensions that are not there, reductions that need an element where
-// there is none.
-absl::StatusOr<Shapes> ShapesOf(const text::Program& program, const Arguments& arguments);
+// Refuses shapes that do not broadcast, axes and dimensions that are not there, and, unless that is allowed, reductions
+// that need an element where there is none.
+enum class EmptyReductions : uint8_t { kRefused, kAllowed };
+absl::StatusOr<Shapes> ShapesOf(const text::Program& program, const Arguments& arguments,
+                                EmptyReductions empty = EmptyReductions::kRefused);
 
 // Whether two arrays whose first elements are at one address have each element of the loop at one address.
 bool SameElements(const Arg& a, const Arg& b, const Shape& shape);

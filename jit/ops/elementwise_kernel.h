@@ -60,6 +60,15 @@ struct Specialization {
   // neighbouring elements; the block; several blocks, see StatesOf.
   enum class Team : uint8_t { kThread, kTile, kBlock, kBlocks };
   Team team = Team::kThread;
+  // Of kernels whose reductions go over segments of arrays of rank 1, or run along the elements; see scan_kernel.h.
+  enum class Kind : uint8_t { kElements, kSegments, kScanRows, kScanSums, kScanTiles };
+  Kind kind = Kind::kElements;
+  bool exclusive = false;         // Of scans: elements before one, without it.
+  bool segmented = false;         // Rows are segments,
+  DType offsets = DType::kInt64;  // whose offsets are of that type.
+  bool carried = false;           // kScanTiles: there are several blocks a row, whose sums are known.
+
+  bool is_scan() const { return kind >= Kind::kScanRows; }
 };
 
 // A power of two, and a multiple of a warp.

@@ -4,12 +4,14 @@
 #include <chrono>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "driver/compile_history.h"
 #include "driver/status_macros.h"
 #include "jit/compile_cache.h"
 #include "jit/ops/broadcast.h"
 #include "jit/text/cat.h"
+#include "slipway/array_uses.h"
 
 namespace slipway::elementwise {
 
@@ -65,56 +67,6 @@ absl::StatusOr<AnyArrayView> ViewFor(const Device& device, const Arg& arg, const
 constexpr size_t kMaxPlans = 1024;
 
 const internal::CodedPlan kNoPlan;
-
-// Whether all reductions over axes go over the same elements and stand where every thread of a block comes to them, and
-// nothing has effects: then a block may work for one element.
-bool IsShareable(const text::Program& program) {
-  using text::NodeKind;
-  if (program.axis_reductions.empty()) return false;
-  for (const text::AxisReduction& reduction : program.axis_reductions) {
-    if (reduction.outer != text::AxisReduction::kNoReduction) return false;
-  }
-  for (const text::Parameter& output : program.outputs) {
-    if (output.shape == ShapeRule::kGathered) return false;
-  }
-  int depth = 0;  // Of what some threads, or some turns, may skip.
-  for (const text::Node& node : program.nodes) {
-    switch (node.kind) {
-      case NodeKind::kReduceAxes:
-        if (depth != 0) return false;
-        break;
-      case NodeKind::kWhileBegin:  // Whether it ends may hang on a reduction.
-        return false;
-      case NodeKind::kIfBegin:
-      case NodeKind::kForBegin:
-      case NodeKind::kFunction:
-      case NodeKind::kReduceBegin:
-        ++depth;
-        break;
-      case NodeKind::kIfEnd:
-      case NodeKind::kForEnd:
-      case NodeKind::kFunctionEnd:
-        --depth;
-        break;
-      case NodeKind::kReduceEnd:
-        depth -= program.nodes[node.begin].kind == NodeKind::kReduceBegin;
-        break;
-      case NodeKind::kChooseBegin:
-      case NodeKind::kAndBegin:
-      case NodeKind::kOrBegin:
-        depth += node.lazy;
-        break;
-      case NodeKind::kChooseEnd:
-      case NodeKind::kAndEnd:
-      case NodeKind::kOrEnd:
-        depth -= node.lazy;
-        break;
-      default:
-        break;
-    }
-  }
-  return true;
-}
 
 // The dimensions of a reduction as its kernel has them, and for threads that share the operands out, with those merged
 // that it goes over and all arrays step through as through one.
@@ -195,16 +147,87 @@ int64_t BlocksFor(int64_t count, int64_t elements) {
 
 }  // namespace
 
+bool IsShareable(const text::Program& program) {
+  using text::NodeKind;
+  if (program.axis_reductions.empty()) return false;
+  for (const text::AxisReduction& reduction : program.axis_reductions) {
+    if (reduction.outer != text::AxisReduction::kNoReduction) return false;
+  }
+  int depth = 0;         // Of what some threads, or some turns, may skip.
+  bool effects = false;  // So far.
+  for (const text::Node& node : program.nodes) {
+    switch (node.kind) {
+      case NodeKind::kReduceAxes:
+        if (depth != 0 || effects) return false;
+        break;
+      case NodeKind::kStore:
+      case NodeKind::kAtomic:
+        effects = true;
+        break;
+      case NodeKind::kWhileBegin:  // Whether it ends may hang on a reduction.
+        return false;
+      case NodeKind::kIfBegin:
+      case NodeKind::kForBegin:
+      case NodeKind::kFunction:
+      case NodeKind::kReduceBegin:
+        ++depth;
+        break;
+      case NodeKind::kIfEnd:
+      case NodeKind::kForEnd:
+      case NodeKind::kFunctionEnd:
+        --depth;
+        break;
+      case NodeKind::kReduceEnd:
+        depth -= program.nodes[node.begin].kind == NodeKind::kReduceBegin;
+        break;
+      case NodeKind::kChooseBegin:
+      case NodeKind::kAndBegin:
+      case NodeKind::kOrBegin:
+        depth += node.lazy;
+        break;
+      case NodeKind::kChooseEnd:
+      case NodeKind::kAndEnd:
+      case NodeKind::kOrEnd:
+        depth -= node.lazy;
+        break;
+      default:
+        break;
+    }
+  }
+  return true;
+}
+
+static absl::Status CheckName(std::string_view name) {
+  bool good = !name.empty() && name.size() <= text::kMaxNameBytes && !absl::ascii_isdigit(name[0]);
+  for (char c : name) good &= absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_';
+  if (good) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      Cat("the kernel name '", name.substr(0, 64), "' is not made of letters, digits and underscores"));
+}
+
+absl::Status CheckFormulaOptions(const ElementwiseOptions& options) {
+  SLIPWAY_RETURN_IF_ERROR(CheckName(options.name));
+  return CheckOptions(options.compile);
+}
+
+absl::Status CheckOneOutput(const text::Program& program) {
+  const size_t outputs = program.outputs.size();
+  if (outputs == 1) return absl::OkStatus();
+  return absl::InvalidArgumentError(Cat("the text has ", outputs, " outputs; call Evaluate to have all of them"));
+}
+
 absl::Status CheckStream(const Stream& stream) {
   if (stream.device().state() != nullptr) return absl::OkStatus();
   return absl::InvalidArgumentError("the stream was moved from or destroyed; launch on one that lives");
 }
 
-Formula::Formula(text::Program program, std::string name, const CompileOptions& options, double parse_microseconds)
+Formula::Formula(text::Program program, std::string name, const CompileOptions& options, double parse_microseconds,
+                 Kind kind)
     : program_(std::move(program)),
       name_(std::move(name)),
       options_(options),
       parse_microseconds_(parse_microseconds),
+      kind_(kind),
       shareable_(IsShareable(program_)) {
   for (std::atomic<const internal::CodedPlan*>& slot : slots_.plans) slot.store(&kNoPlan, std::memory_order_relaxed);
 }
@@ -276,11 +299,12 @@ absl::StatusOr<Formula::Specialized> Formula::Specialize(const Device& device, c
     const Arg& input = *arguments.inputs[i];
     if (goes_over(program_.inputs[i], input)) operands.push_back(MakeOperand(loop, input.shape(), input.strides()));
   }
-  const bool keeps_dimensions = program_.wants_indices || !program_.axis_reductions.empty();
+  const bool scans = kind_ == Kind::kScan;
+  const bool keeps_dimensions = program_.wants_indices || (!program_.axis_reductions.empty() && !scans);
   Collapse(loop, absl::MakeSpan(operands),
-           keeps_dimensions        ? LoopOrder::kDimensions
-           : program_.wants_number ? LoopOrder::kRowMajor
-                                   : LoopOrder::kAny);
+           keeps_dimensions                 ? LoopOrder::kDimensions
+           : program_.wants_number || scans ? LoopOrder::kRowMajor
+                                            : LoopOrder::kAny);
 
   Specialized specialized{.form = {.loop_rank = loop.shape.rank, .output_rank = keeps_dimensions ? shape.rank : 0},
                           .given = {},
@@ -336,7 +360,8 @@ absl::StatusOr<Formula::Specialized> Formula::Specialize(const Device& device, c
     if (!input.is_scalar()) give_view(outputs + i, input.view());
   }
   absl::InlinedVector<ReducedLoop, 2> reduced_loops;
-  for (size_t r = 0; r < program_.axis_reductions.size(); ++r) {
+  if (scans) specialization.reductions.resize(program_.axis_reductions.size());
+  for (size_t r = 0; r < program_.axis_reductions.size() && !scans; ++r) {
     const text::AxisReduction& reduction = program_.axis_reductions[r];
     const bool outermost = reduction.outer == text::AxisReduction::kNoReduction;
     const Shape& around = outermost ? shape : shapes.operands[reduction.outer];
@@ -432,6 +457,22 @@ absl::StatusOr<Plan> Formula::PlanFor(const Device& device, const Arguments& arg
   }
   return MakePlan(*kernel, program_, shapes.loop, specialized.shares, arguments, specialized.given, specialized.extents,
                   scratch);
+}
+
+absl::Status Formula::Launch(const Stream& stream, const Arguments& arguments, const text::Typing& typing,
+                             const Specialized& specialized, const LaunchConfig& config, absl::Span<const Arg> more) {
+  SLIPWAY_ASSIGN_OR_RETURN(const Kernel* kernel, KernelFor(stream.device(), typing, specialized));
+  absl::InlinedVector<Arg, 16> args;
+  for (const Given& given : specialized.given) {
+    args.push_back(given.view.has_value() ? Arg(*given.view) : ArgAt(arguments, given.argument));
+  }
+  args.insert(args.end(), specialized.extents.begin(), specialized.extents.end());
+  args.insert(args.end(), more.begin(), more.end());
+  SLIPWAY_RETURN_IF_ERROR(kernel->Launch(stream, config, args));
+  for (size_t i = 0; i < arguments.outputs.size() + arguments.inputs.size(); ++i) {
+    SLIPWAY_RETURN_IF_ERROR(internal::NoteUses(stream, absl::MakeConstSpan(&ArgAt(arguments, i), 1)));
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<BoundLaunch> Formula::Bind(const Device& device, const Arguments& arguments) {

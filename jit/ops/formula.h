@@ -34,7 +34,10 @@ class Formula {
   static constexpr size_t kNoSlot = internal::PlanSlots::kNoSlot;
 
   // `parse_microseconds` is what it took to parse the text, for the times of its kernels.
-  Formula(text::Program program, std::string name, const CompileOptions& options, double parse_microseconds);
+  // kScan: its reductions run along the elements.
+  enum class Kind : uint8_t { kElements, kScan };
+  Formula(text::Program program, std::string name, const CompileOptions& options, double parse_microseconds,
+          Kind kind = Kind::kElements);
 
   const text::Program& program() const { return program_; }
   const std::string& name() const { return name_; }
@@ -58,6 +61,16 @@ class Formula {
   absl::StatusOr<Specialized> Specialize(const Device& device, const Arguments& arguments, const Shapes& shapes,
                                          Specialization::Team most) const;
 
+  // Whether threads may share the operands of its reductions out: all go over the same elements, none stands in
+  // another, nor where a thread may not come to it.
+  bool shareable() const { return shareable_; }
+  absl::StatusOr<const text::Typing*> TypingOf(const Arguments& arguments);
+  absl::StatusOr<const Kernel*> KernelFor(const Device& device, const text::Typing& typing,
+                                          const Specialized& specialized);
+  // Launches a kernel of a form: what Specialize says it is given, then `more`.
+  absl::Status Launch(const Stream& stream, const Arguments& arguments, const text::Typing& typing,
+                      const Specialized& specialized, const LaunchConfig& config, absl::Span<const Arg> more);
+
   // What was compiled so far, by the text and those that work out its reductions.
   std::vector<ElementwiseVariant> Variants() const;
   uint64_t compiles() const;
@@ -69,10 +82,7 @@ class Formula {
 
   Formula(text::Program program, const Formula& whole);  // A part of it.
 
-  absl::StatusOr<const text::Typing*> TypingOf(const Arguments& arguments);
   void Remember(const Plan& plan, size_t slot);
-  absl::StatusOr<const Kernel*> KernelFor(const Device& device, const text::Typing& typing,
-                                          const Specialized& specialized);
   absl::StatusOr<Kernel> CompileFor(const Device& device, const text::Typing& typing,
                                     const Specialization& specialization);
   absl::StatusOr<Plan> PlanFor(const Device& device, const Arguments& arguments, const text::Typing& typing,
@@ -96,8 +106,9 @@ class Formula {
   const std::string name_;
   const CompileOptions options_;
   const double parse_microseconds_;
+  const Kind kind_ = Kind::kElements;
   const bool is_part_ = false;
-  const bool shareable_;  // Whether threads may share the operands of its reductions out.
+  const bool shareable_;
 
   // What a call's dtypes give, and the kernels. The device's address is part of a kernel's key, and devices_ keeps it
   // from being used again.
@@ -114,6 +125,12 @@ class Formula {
 };
 
 absl::Status CheckStream(const Stream& stream);
+absl::Status CheckFormulaOptions(const ElementwiseOptions& options);
+absl::Status CheckOneOutput(const text::Program& program);
+
+// Whether all reductions over axes stand where every thread of a block comes to them, in no other, and nothing has
+// effects before: then a block may work for one element.
+bool IsShareable(const text::Program& program);
 
 }  // namespace slipway::elementwise
 

@@ -1,5 +1,6 @@
 #include "jit/ops/team.h"
 
+#include <bit>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -65,6 +66,49 @@ std::vector<ReductionState> Team::BeginMerged(absl::Span<const ReductionState> s
   builder_.ThreadBarrier(ir::BarrierReduction::kNone, ir::kNone);
   builder_.BeginIf(builder_.Apply(Op::kEq, {thread_, Number(0)}));
   return MergeKept(thread_, kGroup, 1);
+}
+
+std::vector<ReductionState> Team::ForAll(absl::Span<const ReductionState> states) {
+  Keep(BeginMerged(states), Number(0));
+  builder_.EndIf();
+  builder_.ThreadBarrier(ir::BarrierReduction::kNone, ir::kNone);
+  States all = Kept(Number(0));
+  builder_.ThreadBarrier(ir::BarrierReduction::kNone, ir::kNone);  // Before the next call writes there.
+  return all;
+}
+
+// Groups of neighbours: one thread goes through a group and leaves in the place of each what the group has up to it;
+// then each thread goes through what the groups have in all.
+Team::Scanned Team::Scan(absl::Span<const ReductionState> states) {
+  const auto barrier = [&] { builder_.ThreadBarrier(ir::BarrierReduction::kNone, ir::kNone); };
+  Keep({states.begin(), states.end()}, thread_);
+  barrier();
+  builder_.BeginIf(builder_.Apply(Op::kLt, {thread_, Number(kTeam / kGroup)}));
+  const ValueId first = builder_.Apply(Op::kMul, {thread_, Number(kGroup)});
+  StateVariables group(builder_, monoids_, Kept(first));
+  const ValueId at = builder_.BeginFor("member", DType::kInt32, builder_.Apply(Op::kAdd, {first, Number(1)}),
+                                       builder_.Apply(Op::kAdd, {first, Number(kGroup)}), Number(1), /*unroll=*/1);
+  group.Merge(Kept(at));
+  Keep(group.Read(), at);
+  builder_.EndFor();
+  builder_.EndIf();
+  barrier();
+  const ValueId own = builder_.Apply(Op::kShr, {thread_, Number(std::countr_zero(unsigned{kGroup}))});
+  StateVariables below(builder_, monoids_), all(builder_, monoids_);
+  const ValueId g =
+      builder_.BeginFor("group", DType::kInt32, Number(0), Number(kTeam / kGroup), Number(1), /*unroll=*/1);
+  const States of_group =
+      Kept(builder_.Apply(Op::kAdd, {builder_.Apply(Op::kMul, {g, Number(kGroup)}), Number(kGroup - 1)}));
+  all.Merge(of_group);
+  builder_.BeginIf(builder_.Apply(Op::kLt, {g, own}));
+  below.Merge(of_group);
+  builder_.EndIf();
+  builder_.EndFor();
+  builder_.BeginIf(builder_.Apply(Op::kNe, {builder_.Apply(Op::kBitAnd, {thread_, Number(kGroup - 1)}), Number(0)}));
+  below.Merge(Kept(builder_.Apply(Op::kSub, {thread_, Number(1)})));
+  builder_.EndIf();
+  barrier();  // Before the next call writes there.
+  return {below.Read(), all.Read()};
 }
 
 std::vector<ReductionState> Team::BeginMergedColumns(absl::Span<const ReductionState> states) {

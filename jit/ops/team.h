@@ -24,6 +24,13 @@ class Team {
   std::vector<text::ReductionState> BeginMerged(absl::Span<const text::ReductionState> states);
   // The same for each of the first kTile threads, with the states of those that stand kTile apart from it.
   std::vector<text::ReductionState> BeginMergedColumns(absl::Span<const text::ReductionState> states);
+  // The states of all threads merged, for each of them.
+  std::vector<text::ReductionState> ForAll(absl::Span<const text::ReductionState> states);
+  // In the order of the threads: of those with lower numbers, for each, and of all.
+  struct Scanned {
+    std::vector<text::ReductionState> below, all;
+  };
+  Scanned Scan(absl::Span<const text::ReductionState> states);
 
  private:
   using States = std::vector<text::ReductionState>;

@@ -47,13 +47,12 @@ absl::Status ExpressionParser::ValueOf(Span span) {
     return absl::OkStatus();
   }
   // Inside of a reduction over axes an array's elements are others than outside.
-  const absl::StatusOr<uint32_t> resolved =
-      symbols_.Resolve(span, axis_reductions_.empty() ? Use::kValue : Use::kReduced);
+  const absl::StatusOr<uint32_t> resolved = symbols_.Resolve(span, InOperandOverAxes() ? Use::kReduced : Use::kValue);
   if (!resolved.ok()) return Instead(resolved.status(), span);
   const uint32_t id = *resolved;
   const Symbol& symbol = program_.symbols[id];
   constant_ &= symbol.constant;
-  if (axis_reductions_.empty() || symbol.constant) {
+  if (!InOperandOverAxes() || symbol.constant) {
     Emit(NodeKind::kName, span).symbol = id;
     return absl::OkStatus();
   }
@@ -435,7 +434,7 @@ absl::Status ExpressionParser::QueryOf(QueryName name) {
   switch (name) {
     case QueryName::kIndex:
       node.detail = static_cast<uint8_t>(dimension ? Query::kIndex : Query::kNumber);
-      if (!axis_reductions_.empty()) {
+      if (InOperandOverAxes()) {
         return source_.ErrorAt(node.span, "inside of a reduction over axes there is no index",
                                "reduce over a range: sum(k in 0..n: ...)");
       }
@@ -600,7 +599,7 @@ absl::Status ExpressionParser::CloseAxes(Pending call) {
   ++cursor_.at;
   bool any_array = false;
   for (const ReducedArray& reduced : program_.reduced) any_array |= reduced.reduction == call.symbol;
-  if (!any_array && !broken_) {
+  if (!any_array && !program_.runs_along && !broken_) {
     return source_.ErrorAt(call.span, Cat(source_.TextOf(call.span), " over axes wants an array in what it reduces"),
                            "of what is read by index reduce over a range: sum(k in 0..n: t[k])");
   }

@@ -40,10 +40,17 @@ bool Emitter::Run() {
     Visit(i, node, next);
     TakeError(node);
     if (!first_mistake_.ok() && (!trial() || mistakes_.full() || !IsUsers(first_mistake_))) return false;
+    if (HasAllOperands()) return true;
     i = next;
   }
   SLIPWAY_CHECK(stack_.empty(), "the text front end left values on its stack");
   return true;
+}
+
+// What comes behind the last operand is of no use to who wants operands.
+bool Emitter::HasAllOperands() const {
+  return site_.shared != nullptr && site_.shared->pass == SharedReductions::Pass::kOperands && reductions_.empty() &&
+         visits_ == typing_->reductions.size();
 }
 
 absl::Status Emitter::Result() const { return mistakes_.count() == 1 ? first_mistake_ : mistakes_.ToStatus(); }

@@ -69,13 +69,15 @@ struct ReductionBinding {
   }
 };
 
-// Reductions over axes that the kernel works out itself, by more threads than one: of a program in which none stands in
-// another and all go over the same elements. Emit is called once for each element, to have the states that the operands
-// are, and in the end for the program with the results in their places.
+// Reductions over axes that the kernel works out itself, by more threads than one, or as they run along: of a program
+// in which none stands in another, or where not all threads come to it, and all go over the same elements. Emit is
+// called for each element, to have the states that the operands are, and for the program with the results in their
+// places.
 struct SharedReductions {
   enum class Pass : uint8_t { kOperands, kResults };
   Pass pass = Pass::kOperands;
-  ir::ValueId number = ir::kNone;      // kOperands: of the element, row-major over the dimensions that are reduced.
+  // kOperands: of the element, row-major over the dimensions that are reduced; and what argmin and argmax call it.
+  ir::ValueId number = ir::kNone, position = ir::kNone;
   ir::ValueId count = ir::kNone;       // kResults: how many there are.
   std::vector<ReductionState> states;  // By reduction. kOperands: filled; kResults: given.
 };

@@ -180,8 +180,9 @@ void Emitter::EndReduction() {
   }
   if (open.axes != nullptr && site_.shared != nullptr) {  // What it becomes is the kernel's affair.
     const Monoid monoid = open.monoid();
-    site_.shared->states[open.node->symbol] = monoid.Of(builder_, value, site_.shared->number);
+    site_.shared->states[open.node->symbol] = monoid.Of(builder_, value, site_.shared->position);
     reductions_.pop_back();
+    // Until all operands are known, any value stands for it; no operand hangs on it.
     return Push(monoid.Result(builder_, monoid.Start(builder_), Int(1)));
   }
   if (trial()) {  // The types of what a turn computes; the variables come only now.

@@ -85,6 +85,7 @@ class Emitter {
   // Replaces the last values by one.
   void Replace(size_t count, ir::ValueId value);
 
+  bool HasAllOperands() const;
   void Visit(uint32_t index, const Node& node, uint32_t& next);
   void VisitLazy(uint32_t index, const Node& node);
   void VisitStatement(const Node& node);

@@ -200,6 +200,8 @@ class ExpressionParser {
   absl::Status BeginRange();
   absl::Status Bound();
   absl::Status EndRange();
+  // Where names stand for arrays, and an element's own value is none.
+  bool InOperandOverAxes() const { return !axis_reductions_.empty() && !program_.runs_along; }
   absl::Status CloseAxes(Pending call);
   absl::Status Axes(AxisReduction& reduction);
   void EndReduction(const Pending& call);

@@ -81,9 +81,10 @@ absl::Status CheckConstants(absl::Span<const TextConstant> constants) {
 }  // namespace
 
 absl::StatusOr<Program> Parse(std::string_view text, std::string_view signature,
-                              absl::Span<const TextConstant> constants,
-                              absl::Span<const AnyExternalFunction> functions) {
+                              absl::Span<const TextConstant> constants, absl::Span<const AnyExternalFunction> functions,
+                              bool runs_along) {
   Program program;
+  program.runs_along = runs_along;
   program.source = Source("expression", std::string(text));
   program.signature = Source("signature", std::string(signature));
   SLIPWAY_RETURN_IF_ERROR(program.source.Validate());

@@ -218,6 +218,7 @@ struct Program {
   std::vector<AxisReduction> axis_reductions;  // Inner ones after those that they stand in.
   std::vector<ReducedArray> reduced;
   std::vector<uint32_t> queries;  // Nodes that ask for a dimension, of the output or of an array.
+  bool runs_along = false;        // Reductions over axes go over the elements that the text itself is computed for.
   bool wants_number = false;      // Of the element.
   bool wants_indices = false;     // Along the output's own dimensions.
   bool wants_extents = false;     // Of those dimensions.
