@@ -115,6 +115,7 @@ void AddBareCases(std::vector<LaunchCase>* cases);
 void AddConfigCases(std::vector<LaunchCase>* cases);
 void AddTypedCases(std::vector<LaunchCase>* cases);
 void AddBoundCases(std::vector<LaunchCase>* cases);
+void AddCheckedCases(std::vector<LaunchCase>* cases);
 void AddDynamicCases(std::vector<LaunchCase>* cases);
 void AddElementwiseCases(std::vector<LaunchCase>* cases);  // Where the JIT is built.
 void AddSignatureCases(std::vector<LaunchCase>* cases);

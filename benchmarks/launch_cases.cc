@@ -35,6 +35,7 @@ std::vector<LaunchCase> AllLaunchCases() {
   AddBoundCases(&cases);
   AddTypedCases(&cases);
   AddConfigCases(&cases);
+  AddCheckedCases(&cases);
   AddDynamicCases(&cases);
   AddAddressCases(&cases);
   AddSignatureCases(&cases);

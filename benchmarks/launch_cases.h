@@ -9,6 +9,7 @@
 //          typed       TypedKernel: everything checked that Slipway checks
 //          typed+grid  the same with a grid of three dimensions and a block given; typed+shape1, typed+shape2 and
 //                      typed+shape3 with a shape of so many instead, by ForShape (cases 0 and 3x1d)
+//          typed+check a kernel that has checks (cases 0 and 3x1d)
 //          dynamic     Kernel called with arguments: its signature is only known at run time
 //          addresses   the same with contiguous arrays for parameters that are addresses (so many arrays and a scalar)
 //          list        Kernel::Launch with a list of Args: both are only known at run time

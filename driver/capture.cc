@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "driver/error_record.h"
 #include "driver/graph_state.h"
 #include "driver/status_macros.h"
 #include "slipway/graph.h"
@@ -16,7 +17,7 @@ void CaptureRecord::Keep(Owner owner) {
   if (!ended_) owners_.insert(std::move(owner));
 }
 
-absl::Status CaptureRecord::NoteLaunch(const Stream& stream, uint64_t key) {
+absl::Status CaptureRecord::NoteLaunch(const Stream& stream, uint64_t key, const ErrorWords& errors) {
   const DriverApi& api = stream.device().api();
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   const CUgraphNode* dependencies = nullptr;
@@ -34,7 +35,7 @@ absl::Status CaptureRecord::NoteLaunch(const Stream& stream, uint64_t key) {
   if (ended_) return absl::OkStatus();
   // What comes next in a stream depends on what came last, and on that alone: the launch.
   if (status == CU_STREAM_CAPTURE_STATUS_ACTIVE && count == 1) {
-    nodes_[key].push_back(dependencies[0]);
+    nodes_[key].push_back({dependencies[0], errors});
   } else {
     nodes_known_ = false;
   }
@@ -46,13 +47,28 @@ bool CaptureRecord::ended() const {
   return ended_;
 }
 
-void CaptureRecord::End(std::vector<Owner>* owners, Nodes* nodes, bool* nodes_known) {
+absl::StatusOr<ErrorRecord*> CaptureRecord::Errors(const Device& device, ErrorDecoder decode) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (own_errors_ == nullptr) {
+    SLIPWAY_ASSIGN_OR_RETURN(own_errors_, ErrorRecord::Create(device, decode));
+    errors_.push_back(own_errors_);
+  }
+  return own_errors_.get();
+}
+
+void CaptureRecord::Watch(std::shared_ptr<ErrorRecord> record) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  errors_.push_back(std::move(record));
+}
+
+void CaptureRecord::End(GraphState* graph) {
   std::lock_guard<std::mutex> lock(mutex_);
   ended_ = true;
-  owners->assign(owners_.begin(), owners_.end());
+  graph->owners.assign(owners_.begin(), owners_.end());
   owners_.clear();
-  *nodes = std::exchange(nodes_, {});
-  *nodes_known = nodes_known_;
+  graph->nodes = std::exchange(nodes_, {});
+  graph->nodes_known = nodes_known_;
+  graph->errors = std::exchange(errors_, {});
 }
 
 RelaxedCapture::RelaxedCapture(const DriverApi& api)
@@ -133,7 +149,7 @@ absl::StatusOr<Graph> Stream::EndCapture() const {
   if (result != CUDA_SUCCESS && IsCapturedByDriver(device_.api(), handle_)) {
     return DriverStatus(device_.api(), result, "cannot end the capture of a stream, which goes on");
   }
-  record->End(&state->owners, &state->nodes, &state->nodes_known);
+  record->End(state.get());
   capture();  // Makes this stream an ordinary one.
   SLIPWAY_RETURN_IF_ERROR(
       DriverStatus(device_.api(), result, "the capture of a stream made no graph (the stream is free again)"));

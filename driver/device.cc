@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "driver/as_absl.h"
 #include "driver/context_owner.h"
+#include "driver/error_record.h"
 #include "driver/host_function.h"
 #include "driver/profilers.h"
 #include "driver/retired.h"
@@ -142,6 +143,7 @@ absl::StatusOr<CUdevice> FindDevice(const DriverApi& api, int ordinal) {
 
 DeviceState::~DeviceState() {
   copy_functions = nullptr;
+  errors = nullptr;
   if (allocator != nullptr) {  // What it holds is given back in the context.
     const ScopedContext current(*this);
     allocator = nullptr;

@@ -1,11 +1,13 @@
 #include "slipway/graph.h"
 
 #include <algorithm>
+#include <cstring>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "driver/error_record.h"
 #include "driver/graph_state.h"
 #include "driver/retired.h"
 #include "driver/status_macros.h"
@@ -92,6 +94,15 @@ std::string NodeText(const GraphState& graph, CUgraphNode node) {
 absl::Status DriverLacks(const Device& device, const char* what, const char* function, const char* since) {
   return absl::UnimplementedError(absl::StrCat(what, ": the driver of ", device.Describe(), " lacks ", function,
                                                ", which came with CUDA ", since, "; install a newer driver"));
+}
+
+// Tells `watcher`, a stream or a capture, of the records that launches of `exec` may leave errors in: its nodes are
+// those of the last Update, but for what SetKernelNode changed, which is as it was captured first.
+template <class Watcher>
+void WatchErrors(const GraphExecState& exec, Watcher& watcher) {
+  for (const std::shared_ptr<internal::ErrorRecord>& record : exec.origin->errors) watcher.Watch(record);
+  if (exec.current == exec.origin) return;
+  for (const std::shared_ptr<internal::ErrorRecord>& record : exec.current->errors) watcher.Watch(record);
 }
 
 // Gives `object` up, which launches of `exec` that still run may use.
@@ -190,8 +201,10 @@ absl::Status GraphExec::Launch(const Stream& stream) {
   SLIPWAY_RETURN_IF_ERROR(internal::WithHooks(event, HookPoint::kAfterGraphLaunch, launch));
   if (capture != nullptr) {
     capture->Keep(state_);
+    WatchErrors(*state_, *capture);
     return absl::OkStatus();
   }
+  if (!state_->origin->errors.empty() || !state_->current->errors.empty()) WatchErrors(*state_, stream.errors());
   state_->was_launched = true;
   state_->launched = std::move(launched);
   const absl::Status recorded = state_->launched->Record(stream);
@@ -229,7 +242,7 @@ absl::Status GraphExec::Update(const Graph& graph) {
 }
 
 absl::Status GraphExec::SetKernelNode(uint64_t key, int occurrence, const CUDA_KERNEL_NODE_PARAMS& params,
-                                      std::vector<Owner> owners) {
+                                      std::vector<Owner> owners, void* errors) {
   SLIPWAY_RETURN_IF_ERROR(CheckUsable("GraphExec::SetKernelNode"));
   const DriverApi& api = device().api();
   const GraphState& origin = *state_->origin;
@@ -253,7 +266,8 @@ absl::Status GraphExec::SetKernelNode(uint64_t key, int occurrence, const CUDA_K
   SLIPWAY_RETURN_IF_ERROR(current.status());
   for (int i = 0; i < count; ++i) {
     if (occurrence != -1 && occurrence != i) continue;
-    const CUgraphNode node = found->second[i];
+    const CUgraphNode node = found->second[i].node;
+    if (errors != nullptr) std::memcpy(errors, &found->second[i].errors, sizeof(internal::ErrorWords));
     SLIPWAY_RETURN_IF_ERROR(DriverStatus(api, api.GraphExecKernelNodeSetParams(state_->handle, node, &params),
                                          absl::StrCat("cannot change launch ", i, " of a bound kernel in a graph")));
     std::vector<Owner>& kept = state_->replaced[node];

@@ -22,8 +22,9 @@ struct GraphState {
   CUgraph handle = nullptr;
   size_t node_count = 0;
   std::vector<Owner> owners;
-  std::unordered_map<uint64_t, std::vector<CUgraphNode>> nodes;  // Launches, by key, in order.
+  std::unordered_map<uint64_t, std::vector<GraphLaunch>> nodes;  // Launches, by key, in order.
   bool nodes_known = true;                                       // Whether `nodes` has all that were noted.
+  std::vector<std::shared_ptr<ErrorRecord>> errors;              // Of its kernels.
 };
 
 struct GraphExecState {

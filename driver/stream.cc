@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "driver/allocators.h"
 #include "driver/context_owner.h"
+#include "driver/error_record.h"
 #include "driver/host_function.h"
 #include "driver/retired.h"
 #include "driver/status_macros.h"
@@ -59,6 +60,7 @@ StreamOwner::~StreamOwner() {
   // A stream goes with its context: where that cannot be made current, there is nothing left to destroy.
   if (!current.ok()) return;
   ForgetStream(*device.state(), handle);
+  ForgetErrors(device, handle);
   static_cast<void>(device.api().StreamDestroy(handle));
 }
 
@@ -96,6 +98,7 @@ void Stream::Take(Stream& other) {
   is_default_ = other.is_default_;
   usable_ = std::move(other.usable_);
   direct_device_.store(other.direct_device_.exchange(nullptr, std::memory_order_relaxed), std::memory_order_relaxed);
+  errors_.store(other.errors_.exchange(nullptr, std::memory_order_relaxed), std::memory_order_relaxed);
   capture_ = std::exchange(other.capture_, nullptr);
 }
 
@@ -145,7 +148,23 @@ absl::Status Stream::Synchronize() const {
   const CUresult result = device_.api().StreamSynchronize(handle_);
   if (result != CUDA_SUCCESS) return WorkFailed(device_, result);
   internal::Reap();
-  return absl::OkStatus();
+  internal::StreamErrors* const errors = internal::FindErrors(*device_.state(), handle_, /*make=*/false);
+  return errors == nullptr ? absl::OkStatus() : errors->Take();
+}
+
+absl::Status Stream::CheckErrors() const {
+  SLIPWAY_RETURN_IF_ERROR(CheckUsable());
+  const internal::StreamErrors* const errors = internal::FindErrors(*device_.state(), handle_, /*make=*/false);
+  return errors == nullptr ? absl::OkStatus() : errors->Peek();
+}
+
+internal::StreamErrors& Stream::errors() const {
+  internal::StreamErrors* errors = errors_.load(std::memory_order_acquire);
+  if (errors == nullptr) {
+    errors = internal::FindErrors(*device_.state(), handle_, /*make=*/true);
+    errors_.store(errors, std::memory_order_release);
+  }
+  return *errors;
 }
 
 absl::StatusOr<bool> Stream::Query() const {
@@ -156,6 +175,9 @@ absl::StatusOr<bool> Stream::Query() const {
   const CUresult result = device_.api().StreamQuery(handle_);
   if (result == CUDA_ERROR_NOT_READY) return false;
   if (result != CUDA_SUCCESS) return WorkFailed(device_, result);
+  if (internal::StreamErrors* const errors = internal::FindErrors(*device_.state(), handle_, /*make=*/false)) {
+    SLIPWAY_RETURN_IF_ERROR(errors->Take());
+  }
   return true;
 }
 

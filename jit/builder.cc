@@ -419,6 +419,11 @@ absl::StatusOr<Kernel> Builder::Finish() && {
     Fail(absl::FailedPreconditionError(
         absl::StrCat("kernel '", kernel_.name, "': ", open_.size() - 1, " open block(s) were not ended")));
   }
+  if (status_.ok() && kernel_.is_function && !kernel_.checks.empty()) {
+    Fail(absl::InvalidArgumentError(absl::StrCat(
+        "device function '", kernel_.name,
+        "': only kernels can check, for a launch gives them where to leave an error; return what tells the caller")));
+  }
   if (!status_.ok()) return status_;
   kernel_.captured.resize((kernel_.captured.size() + 7) / 8 * 8);
   if (absl::Status verified = Verify(kernel_); !verified.ok()) return verified;

@@ -153,6 +153,11 @@ class Builder {
   // the others.
   void Printf(const std::string& format, absl::Span<const ValueId> operands);
   void Assert(ValueId condition, const std::string& message);
+  // Raises an error where the condition is false; `message` is a format for the operands, of which there are at most
+  // internal::kMaxErrorValues. `stops`: the thread ends there.
+  void Check(ValueId condition, const std::string& message, absl::Span<const ValueId> operands, bool stops);
+  // What checks name as their element within the present block: an integer. Elsewhere it is the thread's number.
+  void SetElement(ValueId element) { elements_.push_back(element); }
   void Trap();
 
   // Control flow. Begin/End pairs nest; a missing or crossed one is an error.
@@ -259,6 +264,7 @@ class Builder {
   bool CheckStatic(const Buffer& buffer, int64_t limit, const char* memory);
   void LeaveLoop(Op op, const char* what);
   bool CheckCondition(ValueId condition, const char* what);
+  ValueId Element();
   ValueId ToType(DType dtype, ValueId value, const char* what);
   BlockId OpenRegion(Region region, ValueId owner);
   bool CloseRegion(Region region, const char* call);
@@ -273,7 +279,8 @@ class Builder {
   std::vector<BlockId> block_of_;       // Of each instruction.
   std::vector<uint8_t> block_is_open_;  // Of each block.
   std::vector<OpenBlock> open_;
-  int scopes_ = 0;  // That are open.
+  std::vector<ValueId> elements_;  // The innermost last; those of blocks that were ended, too.
+  int scopes_ = 0;                 // That are open.
 };
 
 // Formulas of a hundred thousand operators are fine; these stop what would exhaust the compiler behind.

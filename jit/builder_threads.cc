@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "driver/check.h"
+#include "driver/error_record.h"
 #include "jit/builder.h"
 #include "jit/printf_format.h"
 
@@ -90,7 +91,7 @@ void Builder::Printf(const std::string& format, absl::Span<const ValueId> operan
   if (!CheckOperands(operands)) return;
   std::vector<DType> types;
   for (ValueId operand : operands) types.push_back(TypeOf(operand));
-  absl::StatusOr<PrintfFormat> checked = CheckPrintfFormat(format, types);
+  absl::StatusOr<PrintfFormat> checked = CheckPrintfFormat("printf", format, types);
   if (!checked.ok()) return Fail(checked.status());
   std::vector<ValueId> values;
   for (size_t i = 0; i < operands.size(); ++i) values.push_back(Cast(checked->types[i], operands[i]));
@@ -106,6 +107,52 @@ void Builder::Assert(ValueId condition, const std::string& message) {
   }
   kernel_.strings.push_back(message);
   Emit(Op::kAssert, DType::kVoid, {condition}, kernel_.strings.size() - 1, location_.line);
+}
+
+void Builder::Check(ValueId condition, const std::string& message, absl::Span<const ValueId> operands, bool stops) {
+  if (!CheckCondition(condition, "a check") || !CheckOperands(operands)) return;
+  if (operands.size() > internal::kMaxErrorValues) {
+    return Fail(absl::InvalidArgumentError(
+        absl::StrCat("check: ", operands.size(), " values; at most ", internal::kMaxErrorValues, " are possible")));
+  }
+  std::vector<DType> types;
+  for (ValueId operand : operands) types.push_back(TypeOf(operand));
+  absl::StatusOr<PrintfFormat> checked = CheckPrintfFormat("check", message, types);
+  if (!checked.ok()) return Fail(checked.status());
+  if (const ConstantValue* known = AsConstant(condition); known != nullptr && known->origin == 0 && known->bits != 0) {
+    return;  // It holds.
+  }
+  std::vector<ValueId> values = {condition, Element()};
+  for (size_t i = 0; i < operands.size(); ++i) values.push_back(Cast(checked->types[i], operands[i]));
+  if (!status_.ok()) return;
+  kernel_.checks.push_back(std::move(checked->text));
+  Emit(Op::kCheck, DType::kVoid, values, kernel_.checks.size() - 1, stops ? 1 : 0);
+}
+
+// The innermost element that is known here, or the number of the thread in the grid, x the fastest.
+ValueId Builder::Element() {
+  for (auto element = elements_.rbegin(); element != elements_.rend(); ++element) {
+    if (*element == kNone || !block_is_open_[block_of_[*element]]) continue;
+    return Cast(DType::kInt64, *element);
+  }
+  using Register = SpecialRegister;
+  constexpr Register kPlaces[][3] = {{Register::kBlockX, Register::kBlockDimX, Register::kThreadX},
+                                     {Register::kBlockY, Register::kBlockDimY, Register::kThreadY},
+                                     {Register::kBlockZ, Register::kBlockDimZ, Register::kThreadZ}};
+  constexpr Register kGrid[] = {Register::kGridDimX, Register::kGridDimY, Register::kGridDimZ};
+  const auto wide = [&](Register reg) { return Cast(DType::kInt64, Special(reg)); };
+  ValueId number = kNone;
+  for (int d = 2; d >= 0; --d) {
+    const auto& [block, size, thread] = kPlaces[d];
+    const ValueId place = Apply(Op::kAdd, {Apply(Op::kMul, {wide(block), wide(size)}), wide(thread)});
+    if (number == kNone) {
+      number = place;
+    } else {
+      const ValueId extent = Apply(Op::kMul, {wide(kGrid[d]), wide(size)});
+      number = Apply(Op::kAdd, {Apply(Op::kMul, {number, extent}), place});
+    }
+  }
+  return number;
 }
 
 void Builder::Trap() { Emit(Op::kTrap, DType::kVoid, {}); }

@@ -77,7 +77,8 @@ class Stopwatch {
 };
 
 absl::Status CheckParameterSpace(const ir::Kernel& kernel, const Target& target) {
-  const uint32_t used = LayOut(kernel.params).size;
+  uint32_t used = LayOut(kernel.params).size;
+  if (!kernel.checks.empty()) used = (used + 7) / 8 * 8 + 2 * sizeof(uint64_t);  // See CompiledKernel::checks.
   const uint32_t allowed = MaxParameterBytes(target);
   if (used <= allowed) return absl::OkStatus();
   return absl::InvalidArgumentError(
@@ -179,6 +180,7 @@ CompiledKernel WithCode(const ir::Kernel& kernel, std::shared_ptr<const Inspecti
                                     [](const ir::Inst& inst) { return inst.op == ir::Op::kGridSync; });
   if (!kernel.captured.empty()) compiled.signature.pop_back();
   compiled.captured = kernel.captured;
+  compiled.checks = kernel.checks;
   return compiled;
 }
 

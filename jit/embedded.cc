@@ -412,7 +412,8 @@ TraceRef GridStrideFirst() {
   TraceScope::State* trace = CurrentTrace();
   if (trace == nullptr) return {};
   trace->strides_grid = true;
-  return trace->Ref(trace->builder.GlobalIndex(DType::kInt64));
+  trace->first_element = trace->builder.GlobalIndex(DType::kInt64);
+  return trace->Ref(trace->first_element);
 }
 TraceRef GridStrideStep() {
   TraceScope::State* trace = CurrentTrace();

@@ -21,7 +21,9 @@ TraceRef BeginFor(const Operand& begin, const Operand& end, const Operand& step,
   TraceScope::State* trace = TraceOf({begin, end, step});
   if (trace == nullptr) return {};
   const ir::ValueId first = trace->Value(begin), last = trace->Value(end), by = trace->Value(step);
-  return trace->Ref(trace->builder.BeginFor("", DType::kInt64, first, last, by, unroll));
+  const ir::ValueId value = trace->builder.BeginFor("", DType::kInt64, first, last, by, unroll);
+  if (first == trace->first_element) trace->builder.SetElement(value);
+  return trace->Ref(value);
 }
 void EndFor() {
   if (TraceScope::State* trace = CurrentTrace()) trace->builder.EndFor();
@@ -106,6 +108,10 @@ void ReturnFromThis() {
 void PrintfOf(const std::string& format, Operands operands) {
   TraceScope::State* trace = TraceOf(operands);
   if (trace != nullptr) trace->builder.Printf(format, Resolved(trace, operands));
+}
+void CheckThat(const Operand& condition, const std::string& message, Operands operands, bool stops) {
+  TraceScope::State* trace = TraceOf({condition});
+  if (trace != nullptr) trace->builder.Check(trace->Value(condition), message, Resolved(trace, operands), stops);
 }
 void AssertThat(const Operand& condition, const std::string& message) {
   TraceScope::State* trace = TraceOf({condition});

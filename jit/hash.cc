@@ -87,6 +87,10 @@ Words WordsOf(const Kernel& kernel) {
       },
       [&](ValueId, int) { words.Add(kLeave); });
   // Most kernels have none of these, and the hashes that they had without them.
+  if (!kernel.checks.empty()) {
+    words.Add(kernel.checks.size());
+    for (const std::string& text : kernel.checks) words.Add(text);
+  }
   if (!kernel.externals.empty() || kernel.is_function) {
     words.Add(static_cast<uint64_t>(kernel.is_function) | static_cast<uint64_t>(kernel.result) << 8);
     words.Add(kernel.externals.size());

@@ -106,7 +106,9 @@ struct Kernel {
   bool is_function = false;
   DType result = DType::kVoid;
   std::vector<std::string> strings;  // Formats and messages; without NULs.
-  std::vector<Inst> insts;           // In order of creation, which is textual order.
+  // Messages of kCheck, formats. A kernel that has any takes two uint64 behind its parameters: driver/error_record.h.
+  std::vector<std::string> checks;
+  std::vector<Inst> insts;  // In order of creation, which is textual order.
   std::vector<ValueId> operands;
   std::vector<std::vector<ValueId>> blocks;  // Instructions of each block, in order; block 0 is the body.
   // Numbers that the host program may change from one kernel to the next without another kernel having to be compiled:
@@ -127,6 +129,9 @@ struct Kernel {
     return IsBuffer(array) ? &buffers[array & ~kBufferBit] : nullptr;  // Null of a parameter.
   }
 };
+
+// Of a kCheck: whether the thread ends where it fails.
+inline bool Stops(const Inst& check) { return check.imm2 != 0; }
 
 // Text for people and for tests; deterministic, independent of the locale.
 std::string Print(const Kernel& kernel);

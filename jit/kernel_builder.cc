@@ -236,6 +236,13 @@ void KernelBuilder::Printf(const std::string& format, absl::Span<const AnyExpr> 
   for (const AnyExpr& operand : operands) list.push_back(operand.Get());
   internal::PrintfOf(format, list);
 }
+void KernelBuilder::CheckThat(const AnyExpr& condition, const std::string& message, absl::Span<const AnyExpr> operands,
+                              bool stops) {
+  const Entered entered(*this);
+  std::vector<Operand> list;
+  for (const AnyExpr& operand : operands) list.push_back(operand.Get());
+  internal::CheckThat(condition.Get(), message, list, stops);
+}
 void KernelBuilder::Assert(const AnyExpr& condition, const std::string& message, const std::source_location& where) {
   const Entered entered(*this);
   internal::LocateAt(where);

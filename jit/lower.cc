@@ -9,6 +9,7 @@
 #include "driver/check.h"
 #include "driver/status_macros.h"
 #include "jit/lower_calls.h"
+#include "jit/lower_checks.h"
 #include "jit/lower_lines.h"
 #include "jit/lower_memory.h"
 #include "jit/lower_ops.h"
@@ -43,7 +44,8 @@ class KernelLowering {
         ops_(b_, target, options),
         values_(kernel.insts.size(), nullptr),
         memory_(kernel, target, module, b_, entry_, values_),
-        threads_(kernel, target, module, b_, entry_, ops_, values_) {
+        threads_(kernel, target, module, b_, entry_, ops_, values_),
+        checks_(kernel, b_, memory_, threads_, values_) {
     // Permission to contract is spent by jit/fma.cc and by nothing else.
     const FastMath& fast = options.fast_math;
     llvm::FastMathFlags flags;
@@ -92,6 +94,7 @@ class KernelLowering {
       result_ = entry_.CreateAlloca(ValueType(context_, kernel_.result), nullptr, "result");
     }
     b_.SetInsertPoint(body);
+    if (!kernel_.checks.empty()) checks_.Gate(function_, return_block_);
   }
 
   // The smaller of what the kernel and the options say.
@@ -203,6 +206,9 @@ class KernelLowering {
         break;
       case Op::kTrap:
         threads_.Trap();
+        break;
+      case Op::kCheck:
+        checks_.Check(inst, return_block_);
         break;
       case Op::kIf:
         return LowerIf(inst, value(0));
@@ -497,6 +503,7 @@ class KernelLowering {
   std::optional<LineLowering> lines_;
   MemoryLowering memory_;
   ThreadLowering threads_;
+  CheckLowering checks_;
   llvm::Function* function_ = nullptr;
   BasicBlock* return_block_ = nullptr;
   llvm::AllocaInst* result_ = nullptr;  // Of a device function that has one.

@@ -162,6 +162,7 @@ llvm::Function* MemoryLowering::MakeFunction() {
   llvm::SmallVector<llvm::Type*, 8> types;
   for (const ParamSpec& param : kernel_.params)
     types.push_back(ByValue(param) ? b_.getPtrTy() : MemoryType(param.dtype));
+  if (!kernel_.checks.empty()) types.append(2, b_.getInt64Ty());
   llvm::Type* const result = kernel_.result == DType::kVoid ? b_.getVoidTy() : ValueType(context_, kernel_.result);
   function_ = llvm::Function::Create(llvm::FunctionType::get(result, types, /*isVarArg=*/false),
                                      llvm::Function::ExternalLinkage, kernel_.name, module_);

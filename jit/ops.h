@@ -105,6 +105,8 @@ namespace slipway::ir {
 //   kAssert      where operand 0 (a bool) is false, says Kernel::strings[imm] and the line imm2 of its source, and ends
 //                the launch with an error
 //   kTrap        ends the launch with an error
+//   kCheck       where operand 0 (a bool) is false, raises the error Kernel::checks[imm] of the element that operand 1
+//                (int64) is, with the other operands as values; imm2 is 1 if the thread ends there
 // Functions of libraries
 //   kAddress     the address (uint64, generic) of the element of array imm at the operands; imm2 is 1 if whoever is given
 //                it may write there
@@ -119,7 +121,7 @@ namespace slipway::ir {
   X(kIf, "if") X(kFor, "for") X(kWhile, "while") X(kYield, "yield") X(kScope, "scope")                      \
   X(kLeave, "leave") X(kBreak, "break") X(kContinue, "continue") X(kReturn, "return")                       \
   X(kPrintf, "printf") X(kAssert, "assert") X(kTrap, "trap") \
-  X(kAddress, "address") X(kCall, "call")
+  X(kAddress, "address") X(kCall, "call") X(kCheck, "check")
 // clang-format on
 
 // The numbers enter structural hashes and so cache keys.

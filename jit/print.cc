@@ -193,6 +193,11 @@ class Printer {
         return absl::StrCat(Name(inst.op), " \"", absl::CEscape(text), "\"", count > 0 ? ", " : "",
                             Operands(inst, 0, count));
       }
+      case Op::kCheck: {
+        const std::string text = inst.imm < kernel_.checks.size() ? kernel_.checks[inst.imm] : "";
+        return absl::StrCat(Stops(inst) ? "check " : "check_and_go_on ", Operands(inst, 0, 1), ", \"",
+                            absl::CEscape(text), "\", ", Operands(inst, 1, count));
+      }
       case Op::kAddress:
         return absl::StrCat(inst.imm2 != 0 ? "address " : "address const ", Element(inst, count));
       case Op::kCall:

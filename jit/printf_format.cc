@@ -17,9 +17,10 @@ bool IsOneOf(char c, const char* set) { return c != '\0' && std::string(set).fin
 
 }  // namespace
 
-absl::StatusOr<PrintfFormat> CheckPrintfFormat(const std::string& format, absl::Span<const DType> operands) {
-  const auto error = [&](const std::string& what) {
-    return absl::InvalidArgumentError(absl::StrCat("printf: ", what));
+absl::StatusOr<PrintfFormat> CheckPrintfFormat(const std::string& what, const std::string& format,
+                                               absl::Span<const DType> operands) {
+  const auto error = [&](const std::string& problem) {
+    return absl::InvalidArgumentError(absl::StrCat(what, ": ", problem));
   };
   if (format.find('\0') != std::string::npos) return error("the format has a NUL character");
   if (operands.size() > kMaxOperands) {

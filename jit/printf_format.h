@@ -1,4 +1,4 @@
-// Formats of Printf in kernels.
+// Formats of Printf and Check in kernels.
 #ifndef SLIPWAY_JIT_PRINTF_FORMAT_H_
 #define SLIPWAY_JIT_PRINTF_FORMAT_H_
 
@@ -16,10 +16,11 @@ struct PrintfFormat {
   std::vector<DType> types;  // What each operand is converted to: int32, uint32, int64, uint64 or float64.
 };
 
-// Checks that a format asks for as many numbers as there are, and for numbers of their kind. INVALID_ARGUMENT, quoting
-// the conversion and the operand, otherwise; for conversions that kernels do not have (%s, %p, %n, widths of '*'); for
-// a NUL, and past 32 operands, which is what CUDA's printf takes.
-absl::StatusOr<PrintfFormat> CheckPrintfFormat(const std::string& format, absl::Span<const DType> operands);
+// `what` begins messages. Checks that a format asks for as many numbers as there are, and for numbers of their kind.
+// INVALID_ARGUMENT, quoting the conversion and the operand, otherwise; for conversions that kernels do not have (%s,
+// %p, %n, widths of '*'); for a NUL, and past 32 operands, which is what CUDA's printf takes.
+absl::StatusOr<PrintfFormat> CheckPrintfFormat(const std::string& what, const std::string& format,
+                                               absl::Span<const DType> operands);
 
 }  // namespace slipway::ir
 

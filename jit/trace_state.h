@@ -25,6 +25,8 @@ struct TraceScope::State {
   bool strides_grid = false;
   bool asks_for_place = false;
   bool asks_beside_x = false;  // For its place along y or z.
+  // Where the last such loop begins.
+  ir::ValueId first_element = ir::kNone;
 
   // Functions that are open, the innermost last, and the variables that hold their results.
   struct Function {

@@ -3,6 +3,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "driver/error_record.h"
 #include "jit/effects.h"
 #include "jit/ir.h"
 #include "jit/semantics.h"
@@ -362,6 +363,16 @@ class Verifier {
         operands(1);
         Want(id, inst.imm < kernel_.strings.size(), "it has no text");
         if (status_.ok()) Want(id, Type(inst, 0) == DType::kBool, "its condition is not a bool");
+        break;
+      case Op::kCheck:
+        Want(id, inst.num_operands >= 2 && inst.num_operands <= 2 + internal::kMaxErrorValues,
+             "it has the wrong number of operands");
+        Want(id, inst.imm < kernel_.checks.size(), "it has no text");
+        Want(id, !kernel_.is_function, "it stands in a device function");
+        if (status_.ok()) {
+          Want(id, Type(inst, 0) == DType::kBool, "its condition is not a bool");
+          Want(id, Type(inst, 1) == DType::kInt64, "its element is not an int64");
+        }
         break;
       case Op::kLeave:
         operands(0);

@@ -59,7 +59,7 @@ absl::Status BoundLaunch::SetConfig(const LaunchConfig& config) {
   state.grid = launch.grid;
   state.block = launch.block;
   state.shared_bytes = launch.shared_bytes;
-  const bool plain = launch.grid.x != 0 && !config.HasAttributes();
+  const bool plain = launch.grid.x != 0 && !config.HasAttributes() && !state.kernel.has_checks();
   state.device = plain ? state.kernel.device().state().get() : internal::NoDevice();
   return absl::OkStatus();
 }
@@ -86,7 +86,9 @@ absl::Status BoundLaunch::UpdateIn(GraphExec& graph, int occurrence) const {
   params.blockDimX = state.block.x, params.blockDimY = state.block.y, params.blockDimZ = state.block.z;
   params.sharedMemBytes = state.shared_bytes;
   params.extra = state.extra_or_null;
-  return graph.SetKernelNode(state.key, occurrence, params, internal::OwnersOf(state.kernel, state.buffer.get()));
+  void* const errors = state.kernel.has_checks() ? state.buffer.get() + state.kernel.checks_offset() : nullptr;
+  return graph.SetKernelNode(state.key, occurrence, params, internal::OwnersOf(state.kernel, state.buffer.get()),
+                             errors);
 }
 
 }  // namespace slipway

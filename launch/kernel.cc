@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "driver/status_macros.h"
+#include "launch/checks.h"
 #include "launch/shared_modules.h"
 #include "launch/type_words.h"
 #include "slipway/graph.h"
@@ -32,7 +33,7 @@ int IsaVersion(std::string_view ptx) {
   return static_cast<int>(major * 10 + minor);
 }
 
-// All parameters of the function: those that arguments are given for, and the captured numbers.
+// All parameters of the function: those that arguments are given for, the captured numbers, the words for checks.
 Signature WholeSignature(const CompiledKernel& compiled) {
   Signature whole = compiled.signature;
   if (!compiled.captured.empty()) {
@@ -40,6 +41,11 @@ Signature WholeSignature(const CompiledKernel& compiled) {
                      .kind = ParamKind::kStruct,
                      .struct_size = static_cast<uint32_t>(compiled.captured.size()),
                      .struct_align = 8});
+  }
+  if (!compiled.checks.empty()) {
+    for (const char* name : {"errors", "launch"}) {
+      whole.push_back({.name = name, .kind = ParamKind::kScalar, .dtype = DType::kUInt64});
+    }
   }
   return whole;
 }
@@ -269,9 +275,15 @@ absl::StatusOr<Kernel> Kernel::Make(const Device& device, CUfunction function, C
     state.plan.shape = internal::ShapePlanOf(state.plan);
   }
   if (!state.compiled.captured.empty()) {
-    state.captured_offset = layout.offsets.back();
-    state.plan.device = internal::NoDevice();
+    state.captured_offset = layout.offsets[signature.size()];
+    state.has_hidden = true;
   }
+  if (!state.compiled.checks.empty()) {
+    state.checks_offset = layout.offsets[layout.offsets.size() - 2];
+    SLIPWAY_ASSIGN_OR_RETURN(state.first_check, internal::RegisterChecks(state.compiled.name, state.compiled.checks));
+    state.has_hidden = true;
+  }
+  if (state.has_hidden) state.plan.device = internal::NoDevice();
   if (state.compiled.syncs_grid) state.plan.small_grid = UINT32_MAX;
   state.num_params = static_cast<uint32_t>(signature.size());
   state.params.reserve(signature.size());

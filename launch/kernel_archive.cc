@@ -36,7 +36,7 @@ namespace {
 
 // Header, rows of kernels, rows of texts, and what the rows tell of. The header's checksum covers all rows, a row's
 // what it tells of. Rows are sorted, so that one is found without a look at the others.
-constexpr char kMagic[16] = "slipway kernel3";
+constexpr char kMagic[16] = "slipway kernel4";
 struct Header {
   char magic[sizeof(kMagic)] = {};
   uint64_t checksum[2] = {};  // Of what follows in the header.
@@ -72,6 +72,7 @@ void Visit(Bytes& bytes, R& record) {
   bytes.Number(kernel.along_x);
   bytes.Number(kernel.syncs_grid);
   bytes.Text(kernel.captured);
+  bytes.List(kernel.checks, [&](auto& message) { bytes.Text(message); });
   bytes.List(kernel.signature, [&](auto& param) {
     bytes.Text(param.name);
     bytes.Number(param.kind);

@@ -8,8 +8,10 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
+#include "driver/error_record.h"
 #include "driver/status_macros.h"
 #include "launch/captured.h"
+#include "launch/checks.h"
 #include "launch/keep_alive.h"
 #include "slipway/graph.h"
 #include "slipway/hooks.h"
@@ -96,29 +98,42 @@ absl::Status CallInContext(const Kernel& kernel, const Stream& stream, const Rea
   return CallWithAttributes(kernel, stream, launch, launch.buffer == nullptr ? nullptr : extra);
 }
 
-// The arguments, which end where the captured numbers stand, and these.
-absl::InlinedVector<uint64_t, 128> WithCaptured(const Kernel& kernel, const void* arguments) {
-  absl::InlinedVector<uint64_t, 128> whole((kernel.buffer_size() + 7) / 8);
-  auto* const bytes = reinterpret_cast<std::byte*>(whole.data());
-  if (kernel.num_params() != 0) {
-    const ParamPlan& last = kernel.params().back();
-    std::memcpy(bytes, arguments, last.offset + last.bytes);
+// A copy of the launch buffer, with what stands behind the arguments. A bound launch's, too: it has captured numbers,
+// but several threads may launch it at a time.
+class WholeBuffer {
+ public:
+  absl::Status Fill(const Kernel& kernel, const Stream& stream, CaptureRecord* capture, const void* arguments) {
+    words_.resize((kernel.buffer_size() + 7) / 8);
+    if (kernel.num_params() != 0) {
+      const ParamPlan& last = kernel.params().back();
+      std::memcpy(words_.data(), arguments, last.offset + last.bytes);
+    }
+    auto* const bytes = reinterpret_cast<std::byte*>(words_.data());
+    StoreCaptured(kernel, bytes);
+    if (!kernel.has_checks()) return absl::OkStatus();
+    SLIPWAY_ASSIGN_OR_RETURN(errors_, NextErrorWords(stream, capture, kernel.first_check(), &DecodeFailure));
+    std::memcpy(bytes + kernel.checks_offset(), &errors_, sizeof(errors_));
+    return absl::OkStatus();
   }
-  StoreCaptured(kernel, bytes);
-  return whole;
-}
+  void* data() { return words_.data(); }
+  const ErrorWords& errors() const { return errors_; }
+
+ private:
+  absl::InlinedVector<uint64_t, kMaxParamBytes / 8> words_;
+  ErrorWords errors_;
+};
 
 }  // namespace
 
 absl::Status CallIndirectly(const Kernel& kernel, const Stream& stream, ReadyLaunch launch) {
-  absl::InlinedVector<uint64_t, 128> whole;
-  if (!kernel.compiled().captured.empty() && launch.bound == 0) {
-    whole = WithCaptured(kernel, launch.buffer);
-    launch.buffer = whole.data();
-  }
   SLIPWAY_RETURN_IF_ERROR(CheckStream(kernel, stream));
   if (launch.grid.x == 0) return absl::OkStatus();  // Nothing to do.
   const std::shared_ptr<CaptureRecord> capture = stream.capture();
+  WholeBuffer whole;
+  if (kernel.has_hidden()) {
+    SLIPWAY_RETURN_IF_ERROR(whole.Fill(kernel, stream, capture.get(), launch.buffer));
+    launch.buffer = whole.data();
+  }
   HookEvent event{.point = HookPoint::kBeforeLaunch};
   const bool hooked = LaunchHooked();
   if (hooked) {
@@ -137,7 +152,7 @@ absl::Status CallIndirectly(const Kernel& kernel, const Stream& stream, ReadyLau
     for (std::shared_ptr<const void>& owner : OwnersOf(kernel, static_cast<const std::byte*>(launch.buffer))) {
       capture->Keep(std::move(owner));
     }
-    if (launch.bound != 0) status = capture->NoteLaunch(stream, launch.bound);
+    if (launch.bound != 0) status = capture->NoteLaunch(stream, launch.bound, whole.errors());
   }
   if (hooked) {
     event.point = HookPoint::kAfterLaunch;

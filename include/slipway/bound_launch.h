@@ -49,7 +49,8 @@ class BoundLaunch {
   // stream of another device than the kernel's; otherwise the driver's own error.
   [[gnu::always_inline]] absl::Status Launch(const Stream& stream) const {
     const State& state = *state_;
-    // A launch of no blocks, or with attributes, has a device here that no stream has, and so takes the other road.
+    // A launch of no blocks, with attributes or checks, has a device here that no stream has, and so takes the other
+    // road.
     if (!internal::GoesStraight(stream, state.device)) [[unlikely]]
       return LaunchIndirectly(stream);
     const CUresult result =
@@ -87,7 +88,8 @@ class BoundLaunch {
     // What Launch reads, first and together.
     decltype(DriverApi::LaunchKernel) launch = nullptr;
     CUfunction function = nullptr;
-    const DeviceState* device = nullptr;  // No stream's, if there is nothing to launch, or attributes are asked for.
+    // No stream's, if there is nothing to launch, attributes are asked for, or the kernel has checks.
+    const DeviceState* device = nullptr;
     Dim3 grid = {0, 0, 0};
     Dim3 block;
     uint32_t shared_bytes = 0;

@@ -23,6 +23,10 @@ namespace slipway {
 class Allocator;
 class Stream;
 
+namespace internal {
+struct DeviceErrors;
+}
+
 // What a device is and what it can hold; read from the driver once, when the device is opened, and plain fields after.
 struct DeviceProperties {
   std::string name;
@@ -58,6 +62,9 @@ struct DeviceState {
   // The kernels of strided copies; null until the first. Guarded by the mutex: launch/strided_copy.cc.
   mutable std::mutex copy_mutex;
   mutable std::shared_ptr<const void> copy_functions;
+  // What kernels that raise errors leave, by stream; null until the first. Guarded by the mutex: driver/error_record.h.
+  mutable std::mutex errors_mutex;
+  mutable std::shared_ptr<internal::DeviceErrors> errors;
 
   ~DeviceState();
 };

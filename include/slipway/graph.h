@@ -32,6 +32,8 @@ namespace slipway {
 class GraphExec;
 
 namespace internal {
+class ErrorRecord;
+struct KernelFailure;
 struct GraphState;
 struct GraphExecState;
 }  // namespace internal
@@ -82,9 +84,10 @@ class GraphExec {
   // For bound launches (BoundLaunch::UpdateIn). Gives launches recorded under `key` another kernel, size or arguments:
   // the `occurrence`-th of them, counted from 0, or all for -1. `owners` keep alive what they use. Launches that are
   // queued already are not changed. Keys are those of the graph that this was instantiated from, also after an Update.
+  // `errors`, where it is not null, is in the launch's parameters: each launch gets there what it was captured with.
   // NOT_FOUND if the graph has no such launch; UNIMPLEMENTED for a driver before CUDA 12.0; else the driver's error.
   absl::Status SetKernelNode(uint64_t key, int occurrence, const CUDA_KERNEL_NODE_PARAMS& params,
-                             std::vector<std::shared_ptr<const void>> owners);
+                             std::vector<std::shared_ptr<const void>> owners, void* errors = nullptr);
 
  private:
   friend class Graph;
@@ -97,6 +100,12 @@ class GraphExec {
 namespace internal {
 
 using Owner = std::shared_ptr<const void>;
+
+// A launch in a graph that can be changed there, and what it was given if it may raise an error.
+struct GraphLaunch {
+  CUgraphNode node = nullptr;
+  ErrorWords errors;
+};
 
 // What is noted beside a capture while it goes on. Shared by the streams and events that take part. Thread-safe.
 class CaptureRecord {
@@ -111,23 +120,28 @@ class CaptureRecord {
   // Notes that the work just queued on `stream` is a launch of `key`, so that GraphExec::SetKernelNode finds it. To be
   // called after the launch, before anything else is queued on that stream. FAILED_PRECONDITION if the capture has
   // become invalid.
-  absl::Status NoteLaunch(const Stream& stream, uint64_t key);
+  absl::Status NoteLaunch(const Stream& stream, uint64_t key, const ErrorWords& errors = {});
+  // Where the kernels of the graph leave their errors; made by the first launch that may raise one.
+  absl::StatusOr<ErrorRecord*> Errors(const Device& device, absl::Status (*decode)(const KernelFailure&));
+  // A graph in the graph has such a record.
+  void Watch(std::shared_ptr<ErrorRecord> record);
 
   CUstream origin() const { return origin_; }
   bool ended() const;
 
  private:
   friend class ::slipway::Stream;
-  using Nodes = std::unordered_map<uint64_t, std::vector<CUgraphNode>>;
   // Hands over what was noted; nothing more is.
-  void End(std::vector<Owner>* owners, Nodes* nodes, bool* nodes_known);
+  void End(GraphState* graph);
 
   const CUstream origin_;
   mutable std::mutex mutex_;
   bool ended_ = false;
   bool nodes_known_ = true;  // False where the driver cannot tell them.
   std::set<Owner, std::owner_less<Owner>> owners_;
-  Nodes nodes_;
+  std::unordered_map<uint64_t, std::vector<GraphLaunch>> nodes_;
+  std::shared_ptr<ErrorRecord> own_errors_;
+  std::vector<std::shared_ptr<ErrorRecord>> errors_;  // With it, and of graphs in the graph.
 };
 
 // Lets this thread make calls that captures forbid: loading modules, allocating, freeing and asking for attributes,

@@ -64,6 +64,9 @@ struct CompiledKernel {
   // Of one more parameter, behind those of the signature, a struct of 8-byte alignment, the bytes that every launch
   // gives it: numbers that the kernel's function captured. Empty if there is none.
   std::string captured;
+  // Messages of its checks, formats of printf's for the values that are given with them; see Check in
+  // embedded/threads.h. A kernel that has any takes two uint64 more, behind all else, which launches give it.
+  std::vector<std::string> checks;
   // Kernels loaded from copies of this share the loaded code, as long as any of them is there. May be null.
   std::shared_ptr<internal::SharedModules> modules;
 };
@@ -111,7 +114,7 @@ struct ShapePlan {
 struct LaunchPlan {
   decltype(DriverApi::LaunchKernel) launch = nullptr;
   CUfunction function = nullptr;
-  // The device whose streams it goes straight to; no stream's, where launches have captured numbers to add.
+  // The device whose streams it goes straight to; no stream's, where launches have something to add to the arguments.
   const DeviceState* device = nullptr;
   uint64_t max_size = 0;  // The largest ForSize: block times the most blocks that a grid has in x.
   uint32_t block = 0;     // Threads of a block under ForSize, from occupancy; a power of two, 1 << block_shift.
@@ -212,6 +215,12 @@ class Kernel {
   size_t buffer_size() const { return state_->buffer_size; }  // Bytes: the end of the last parameter.
   // Where in the launch buffer compiled().captured stands; arguments end before it.
   uint32_t captured_offset() const { return state_->captured_offset; }
+  // Whether launches add anything behind the arguments: captured numbers, or words for checks.
+  bool has_hidden() const { return state_->has_hidden; }
+  // Whether it may raise an error; where in the launch buffer the words for that stand, and its first check's code.
+  bool has_checks() const { return !state_->compiled.checks.empty(); }
+  uint32_t checks_offset() const { return state_->checks_offset; }
+  uint32_t first_check() const { return state_->first_check; }
 
   // For the launch paths: the parameters' TypeCodes (packing.h), with a 0 behind the last; what all arrays of a launch
   // have to meet together; and a handle that keeps the code loaded.
@@ -226,7 +235,10 @@ class Kernel {
     LaunchPlan plan;
     uint32_t num_params = 0;
     size_t buffer_size = 0;
+    bool has_hidden = false;
     uint32_t captured_offset = 0;
+    uint32_t checks_offset = 0;
+    uint32_t first_check = 0;
     void* size_entry[2] = {};
     ArraysDemand arrays_demand;
     std::vector<uint64_t> type_words;

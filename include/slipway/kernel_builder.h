@@ -184,6 +184,18 @@ class KernelBuilder {
   void Printf(const std::string& format, std::initializer_list<AnyExpr> operands) {
     Printf(format, absl::MakeConstSpan(operands.begin(), operands.size()));
   }
+  void Check(const AnyExpr& condition, const std::string& message, absl::Span<const AnyExpr> operands = {}) {
+    CheckThat(condition, message, operands, /*stops=*/true);
+  }
+  void Check(const AnyExpr& condition, const std::string& message, std::initializer_list<AnyExpr> operands) {
+    Check(condition, message, absl::MakeConstSpan(operands.begin(), operands.size()));
+  }
+  void CheckAndGoOn(const AnyExpr& condition, const std::string& message, absl::Span<const AnyExpr> operands = {}) {
+    CheckThat(condition, message, operands, /*stops=*/false);
+  }
+  void CheckAndGoOn(const AnyExpr& condition, const std::string& message, std::initializer_list<AnyExpr> operands) {
+    CheckAndGoOn(condition, message, absl::MakeConstSpan(operands.begin(), operands.size()));
+  }
   void Assert(const AnyExpr& condition, const std::string& message,
               const std::source_location& where = std::source_location::current());
   void Bounds(const LaunchBounds& bounds);
@@ -218,6 +230,7 @@ class KernelBuilder {
     void* outer_;
   };
 
+  void CheckThat(const AnyExpr& condition, const std::string& message, absl::Span<const AnyExpr> operands, bool stops);
   AnyExpr CastOperand(DType dtype, const internal::Operand& value, const char* kind = "");
   const internal::TracedKernel& Finish();
 

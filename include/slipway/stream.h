@@ -9,6 +9,7 @@
 #define SLIPWAY_STREAM_H_
 
 #include <atomic>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -24,7 +25,14 @@ class Graph;
 
 namespace internal {
 class CaptureRecord;
+class StreamErrors;
 struct StreamOwner;
+
+// What a launch gives a kernel that may raise an error, behind its other parameters; see driver/error_record.h.
+struct ErrorWords {
+  uint64_t gate = 0;
+  uint64_t launch = 0;
+};
 }  // namespace internal
 
 // Which threads may make calls that are unsafe in a capture, such as cuMemAlloc, while a stream is captured: numbers of
@@ -71,9 +79,17 @@ class Stream {
   absl::StatusOr<int> Priority() const;
 
   // Waits for everything queued so far. FAILED_PRECONDITION while the stream is captured (and the capture goes on).
+  // Where a kernel raised an error (Check in embedded/threads.h), that is returned, once: INVALID_ARGUMENT, "KERNEL:
+  // MESSAGE (element I, block B, thread T)". Kernels with checks that were launched here after it have done nothing;
+  // those that are launched from now on run again. docs/errors.md tells the whole.
   absl::Status Synchronize() const;
-  // Whether everything queued so far has finished; an error if it failed. FAILED_PRECONDITION as for Synchronize.
+  // Whether everything queued so far has finished; an error if it failed, or if it has finished and a kernel raised
+  // one, as Synchronize returns it. FAILED_PRECONDITION as for Synchronize.
   absl::StatusOr<bool> Query() const;
+  // The error that kernels raised so far, or OK. Neither waits nor asks the driver, and takes nothing: Synchronize will
+  // return that error or, where kernels still run, one that comes before it. FAILED_PRECONDITION for a stream that was
+  // moved from.
+  absl::Status CheckErrors() const;
   // Work queued on this stream from now on waits for `event`, of this device or another of the same driver;
   // INVALID_ARGUMENT for an event of another driver. An event that was recorded in a stream that is captured makes this
   // stream part of that capture, until it ends.
@@ -99,6 +115,8 @@ class Stream {
   bool IsCapturing() const { return capture() != nullptr; }
   // The capture that this stream takes part in, as its origin or by waiting for an event; nullptr if none is going on.
   std::shared_ptr<internal::CaptureRecord> capture() const;
+  // For launches: where kernels on this stream leave their errors.
+  internal::StreamErrors& errors() const;
 
  private:
   friend class Device;
@@ -114,6 +132,7 @@ class Stream {
   absl::Status usable_;  // Why a foreign stream cannot be used.
   // Atomic, because a capture may end on one thread while another launches; a plain load on every machine.
   mutable std::atomic<const DeviceState*> direct_device_;
+  mutable std::atomic<internal::StreamErrors*> errors_{nullptr};  // Of the device; null until the first.
   mutable std::mutex capture_mutex_;
   mutable std::shared_ptr<internal::CaptureRecord> capture_;
 };

@@ -6,8 +6,8 @@
 //   - attributes of the launch, and sizes in two or three dimensions that are narrow along one: SubmitFully
 //   - sizes and grids that are 0, too large, or too small to fill the device: SubmitOddSize, SubmitOddGrid
 //   - a default stream (which wants its context made current), a stream of another device, a stream that is captured,
-//     captured numbers (which go behind the arguments), hooks: CallIndirectly. A stream says the first three with one
-//     pointer, so that they are one compare.
+//     captured numbers and words for checks (which go behind the arguments), hooks: CallIndirectly. A stream says the
+//     first three with one pointer, so that they are one compare.
 #ifndef SLIPWAY_SUBMIT_H_
 #define SLIPWAY_SUBMIT_H_
 

@@ -50,6 +50,10 @@ std::vector<ParamId> ElementWriter::AddStates() {
 text::Site ElementWriter::ReadSite(ValueId index) {
   Unravel(index);
   text::Site site = MakeSite();
+  if (!program_.checks.empty()) {
+    site.element = builder_.Cast(DType::kInt64, index);
+    builder_.SetElement(site.element);
+  }
   for (size_t i = 0; i < site.inputs.size(); ++i) {
     const ArgumentForm& form = spec_.inputs[i];
     Share(i, site.inputs[i]);

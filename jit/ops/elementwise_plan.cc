@@ -74,6 +74,7 @@ void FillCoded(Plan& plan, const text::Program& program, const Arguments& argume
   CodedPlan& coded = plan.coded;
   BoundOverlaps(arguments, coded);
   if (arguments.outputs.size() != 1 || CountOf(arguments) > internal::kMaxCodedArgs) return;
+  if (plan.kernel.has_hidden()) return;  // Which is stored by a launch that takes the long road.
   // Where the kernel is given an array twice, or goes to elements of the output by index, more is to be looked at.
   if (!each_once || plan.scratch.has_value() || program.outputs[0].shape == text::ShapeRule::kGathered) return;
   // Past the largest grid: for Submit to say so, each time.

@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "driver/status_macros.h"
 #include "jit/effects.h"
 #include "jit/fold.h"
@@ -60,6 +61,10 @@ std::string OperationText(Op op, const std::vector<std::string>& operands) {
   if (name[0] >= 'a' && name[0] <= 'z') return absl::StrCat(name, "(", absl::StrJoin(operands, ", "), ")");
   if (operands.size() == 1) return absl::StrCat(name, operands[0]);
   return absl::StrCat("(", operands[0], " ", name, " ", operands[1], ")");
+}
+
+std::string Escaped(const std::string& message) {
+  return absl::StrReplaceAll(message, {{"\\", "\\\\"}, {"\"", "\\\""}, {"\n", "\\n"}, {"\t", "\\t"}});
 }
 
 std::string CastText(const Inst& inst, const std::string& operand) {
@@ -196,6 +201,7 @@ class TextPrinter {
       for (size_t d = 0; d < site.indices.size(); ++d) name(site.indices[d], Cat("index(", d, ")"));
     }
     name(site.number, "index()");
+    name(site.element, "index()");
     name(site.size, "size()");
   }
 
@@ -373,6 +379,12 @@ class TextPrinter {
         const Values operands = kernel_.OperandsOf(inst);
         Line(
             Cat(Array(inst.imm), "[", Operands(operands.first(operands.size() - 1)), "] = ", Operand(operands.back())));
+        return absl::OkStatus();
+      }
+      case Op::kCheck: {
+        const Values operands = kernel_.OperandsOf(inst);
+        const std::string values = operands.size() > 2 ? absl::StrCat(", ", Operands(operands.subspan(2))) : "";
+        Line(Cat("check(", Operand(operands[0]), ", \"", Escaped(kernel_.checks[inst.imm]), "\"", values, ")"));
         return absl::OkStatus();
       }
       case Op::kIf:

@@ -162,6 +162,7 @@ bool IsShareable(const text::Program& program) {
         break;
       case NodeKind::kStore:
       case NodeKind::kAtomic:
+      case NodeKind::kCheck:
         effects = true;
         break;
       case NodeKind::kWhileBegin:  // Whether it ends may hang on a reduction.

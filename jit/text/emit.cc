@@ -323,6 +323,12 @@ void Emitter::VisitStatement(const Node& node) {
     case NodeKind::kDrop:
       Pop();
       break;
+    case NodeKind::kCheck: {
+      const absl::Span<const ValueId> operands = Last(size_t{1} + node.count);
+      builder_.Check(operands[0], program_.checks[node.symbol], operands.subspan(1), /*stops=*/true);
+      stack_.resize(stack_.size() - operands.size());
+      break;
+    }
     case NodeKind::kIfBegin:
       BeginIf(node);
       break;

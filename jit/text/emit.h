@@ -90,6 +90,7 @@ struct Site {
   DType index_type = DType::kInt64;
   ir::ValueId number = ir::kNone;
   ir::ValueId size = ir::kNone;
+  ir::ValueId element = ir::kNone;  // The number again, as int64: what checks name.
   Indices indices;
   Indices extents;
   int rank = 0;  // Of the output.

@@ -206,6 +206,7 @@ absl::Status ExpressionParser::ExpectedValue() const {
     }
   }
   if (token.kind == TokenKind::kLeftBrace) hint = "a block follows if, for, while and def";
+  if (token.kind == TokenKind::kString) hint = "a string is the message of a check: check(x >= 0, \"x is negative\")";
   return source_.ErrorAt(token.span, Cat("expected a value, found ", cursor_.Found()), hint);
 }
 
@@ -262,11 +263,13 @@ absl::Status ExpressionParser::AfterOperand(bool& done) {
     const Token& token = Now();
     switch (token.kind) {
       case TokenKind::kRightParen:
+        Reduce(kPrecNone);
+        if (bracket_ == token.kind && pending_.empty()) break;
         SLIPWAY_RETURN_IF_ERROR(CloseParen());
         continue;
       case TokenKind::kRightBracket:
         Reduce(kPrecNone);
-        if (stored_index_ && pending_.empty()) break;
+        if (bracket_ == token.kind && pending_.empty()) break;
         SLIPWAY_RETURN_IF_ERROR(CloseIndex());
         continue;
       case TokenKind::kQuestion:

@@ -87,9 +87,10 @@ class ExpressionParser {
   // Parses the expression that starts at the cursor, appends its nodes in postfix order, and leaves the cursor at the
   // first token that cannot belong to it. `results` is how many values are wanted: more than one of a call alone.
   absl::Status Run(int results = 1);
-  // The same of an index of the element that a statement writes: it ends with a ',' or ']'.
-  absl::Status RunIndex() {
-    stored_index_ = true;
+  // The same of one in a list of a statement's own, an index of the element that it writes or a value of a check: it
+  // ends with a ',' or with `bracket`.
+  absl::Status RunWithin(TokenKind bracket) {
+    bracket_ = bracket;
     return Run();
   }
 
@@ -220,7 +221,7 @@ class ExpressionParser {
   std::vector<std::pair<uint32_t, uint32_t>> array_arguments_;  // Of the calls in pending_: parameter, symbol.
   uint32_t heavy_ = 0;  // Gathers, costly functions, effects so far: what a lazy operand is worth a branch for.
   int results_ = 1;
-  bool stored_index_ = false;
+  TokenKind bracket_ = TokenKind::kEnd;  // See RunWithin.
   bool constant_ = true;
 };
 

@@ -1,5 +1,6 @@
 #include "jit/text/lexer.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <iterator>
 #include <string>
@@ -83,6 +84,17 @@ constexpr FirstCharacters kFirst;
 
 bool StartsName(char c) { return absl::ascii_isalpha(static_cast<unsigned char>(c)) || c == '_'; }
 bool ContinuesName(char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+// What a character stands for behind a backslash; NUL where it may not stand there.
+char Escaped(char c) {
+  switch (c) {
+    case 'n':
+      return '\n';
+    case 't':
+      return '\t';
+    default:
+      return c == '"' || c == '\\' ? c : '\0';
+  }
+}
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 // Whether a line may not end after this token, so that the next line goes on with the same statement.
@@ -106,6 +118,8 @@ class Lexer {
         Name();
       } else if (IsDigit(c) || (c == '.' && at_ + 1 < text_.size() && IsDigit(text_[at_ + 1]))) {
         Number();
+      } else if (c == '"') {
+        String();
       } else {
         Operator();
       }
@@ -206,6 +220,27 @@ class Lexer {
     return ErrorHere(length, Cat("malformed number '", spelled, "'"));
   }
 
+  void String() {
+    for (size_t end = at_ + 1; end < text_.size() && text_[end] != '\n'; ++end) {
+      if (text_[end] == '"') return Push(TokenKind::kString, end + 1 - at_);
+      if (text_[end] != '\\') continue;
+      if (++end == text_.size() || text_[end] == '\n') break;
+      if (Escaped(text_[end]) != '\0') continue;
+      const std::string_view shown = text_.substr(end - 1, 1 + utf8::SequenceLength(text_, end));
+      ErrorHere(end - 1 + shown.size() - at_, Cat("a string with '", shown, "'"), R"(\" \\ \n and \t are known)");
+      return SkipQuoted('"');
+    }
+    ErrorHere(std::min(text_.find('\n', at_), text_.size()) - at_, "a string that does not end on its line",
+              "write \" at its end");
+  }
+
+  // To behind the closing quote, so that a string is one mistake.
+  void SkipQuoted(char quote) {
+    const char ends[] = {quote, '\n'};
+    const size_t end = text_.find_first_of(std::string_view(ends, 2), at_);
+    if (end != std::string_view::npos && text_[end] == quote) at_ = end + 1;
+  }
+
   void Operator() {
     const std::string_view rest = text_.substr(at_);
     for (size_t i = kFirst.at[static_cast<uint8_t>(rest[0])]; i > 0 && i <= std::size(kSpellings); ++i) {
@@ -229,14 +264,11 @@ class Lexer {
     if (c < 0x20 || c == 0x7f) return ErrorHere(1, absl::StrFormat("unexpected control character 0x%02x", c));
     const std::string_view shown = text_.substr(at_, utf8::SequenceLength(text_, at_));
     std::string_view hint;
-    if (c == '"' || c == '\'') hint = "there are no strings";
+    if (c == '\'') hint = "a string is written with \"";
     if (c == '.') hint = "a number needs a digit beside its point";
     if (c >= 0x80) hint = "names are made of a-z, A-Z, 0-9 and _";
     ErrorHere(shown.size(), Cat("unexpected character '", shown, "'"), hint);
-    // A string is one mistake.
-    const size_t end =
-        c == '"' || c == '\'' ? text_.find_first_of(shown[0] == '"' ? "\"\n" : "'\n", at_) : std::string_view::npos;
-    if (end != std::string_view::npos && text_[end] != '\n') at_ = end + 1;
+    if (c == '\'') SkipQuoted('\'');
   }
 
   const Source& source_;
@@ -250,6 +282,12 @@ class Lexer {
 }  // namespace
 
 std::vector<Token> Lex(const Source& source, Mistakes& mistakes) { return Lexer(source, mistakes).Run(); }
+
+std::string StringValue(std::string_view token) {
+  std::string value;
+  for (size_t i = 1; i + 1 < token.size(); ++i) value += token[i] == '\\' ? Escaped(token[++i]) : token[i];
+  return value;
+}
 
 std::string DescribeToken(const Source& source, const Token& token) {
   if (token.kind == TokenKind::kEnd) return "the end of the text";

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "jit/text/mistakes.h"
@@ -18,6 +19,7 @@ enum class TokenKind : uint8_t {
   kName,
   kInteger,
   kFloat,
+  kString,  // With its quotes.
   // Punctuation and operators.
   kLeftParen,
   kRightParen,
@@ -72,8 +74,11 @@ struct Token {
 
 // The tokens of a validated source, ended by one kEnd. '#' starts a comment that ends with its line. Errors go to
 // `mistakes` and leave a kBad: a character that starts no token, an operator of another language (`**`, `++`, ...; the
-// message says what to write), a malformed number, a name longer than kMaxNameBytes.
+// message says what to write), a malformed number or string, a name longer than kMaxNameBytes.
 std::vector<Token> Lex(const Source& source, Mistakes& mistakes);
+
+// What a kString stands for.
+std::string StringValue(std::string_view token);
 
 // How a message names a token: "'+'", "the end of the line".
 std::string DescribeToken(const Source& source, const Token& token);

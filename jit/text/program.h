@@ -55,6 +55,7 @@ enum class NodeKind : uint8_t {
   kWrite,      // symbol: a variable; one operand.
   kStore,      // symbol: an output; count indices and the value.
   kDrop,       // One operand, of which only the effects were wanted.
+  kCheck,      // symbol: into Program::checks; the condition and count values.
   kBindArray,  // symbol: an array parameter of the function that is called next; begin: the symbol it stands for.
   kIfBegin,    // One operand.
   kElse,
@@ -217,11 +218,12 @@ struct Program {
   std::vector<AnyExternalFunction> externals;  // Functions of libraries, which texts know by their names.
   std::vector<AxisReduction> axis_reductions;  // Inner ones after those that they stand in.
   std::vector<ReducedArray> reduced;
-  std::vector<uint32_t> queries;  // Nodes that ask for a dimension, of the output or of an array.
-  bool runs_along = false;        // Reductions over axes go over the elements that the text itself is computed for.
-  bool wants_number = false;      // Of the element.
-  bool wants_indices = false;     // Along the output's own dimensions.
-  bool wants_extents = false;     // Of those dimensions.
+  std::vector<std::string> checks;  // Their messages.
+  std::vector<uint32_t> queries;    // Nodes that ask for a dimension, of the output or of an array.
+  bool runs_along = false;          // Reductions over axes go over the elements that the text itself is computed for.
+  bool wants_number = false;        // Of the element.
+  bool wants_indices = false;       // Along the output's own dimensions.
+  bool wants_extents = false;       // Of those dimensions.
 
   // Whether a kernel may visit the elements in any order and shape.
   bool loops_freely() const { return !wants_number && !wants_indices && axis_reductions.empty(); }

@@ -49,7 +49,7 @@ class Source {
   std::string_view TextOf(Span span) const { return std::string_view(text_).substr(span.offset, span.length); }
   ir::Location LocationOf(uint32_t offset) const;
   // The same for the start of a token, in constant time for a one-line text: what stands before a token on its line is
-  // ASCII, as only comments may hold anything else.
+  // ASCII, as only comments may hold anything else, and strings, whose bytes count.
   ir::Location LocationOfToken(uint32_t offset) const;
   // "1:9", for messages that mention a second place.
   std::string Position(uint32_t offset) const;

@@ -135,6 +135,7 @@ class Splitter {
     program.symbols = program_.symbols;
     program.functions = program_.functions;
     program.externals = program_.externals;
+    program.checks = program_.checks;
     copy.kept.insert(kept.begin(), kept.end());
     copy.place.resize(program_.nodes.size(), kNowhere);
     return copy;
@@ -258,6 +259,9 @@ class Splitter {
           program.wants_extents |= query == Query::kExtent;
           break;
         }
+        case NodeKind::kCheck:
+          program.wants_number = true;
+          break;
         case NodeKind::kReduceAxes:
           copy.open = added.symbol = static_cast<uint32_t>(program.axis_reductions.size());
           program.axis_reductions.push_back(At(node.symbol));

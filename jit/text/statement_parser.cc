@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "driver/error_record.h"
 #include "driver/status_macros.h"
 #include "driver/suggest.h"
 #include "jit/text/cat.h"
@@ -118,6 +119,8 @@ absl::Status StatementParser::Statement() {
     status = Return();
   } else if ((Is("break") || Is("continue")) && EndsStatement(1)) {
     status = LeaveLoop();
+  } else if (Is("check") && Peek(1) == TokenKind::kLeftParen) {
+    status = Check();
   } else if (Peek() == TokenKind::kName && Peek(1) == TokenKind::kLeftParen &&
              FindAtomic(cursor_.TextOf(token)) != nullptr) {
     status = Atomic();
@@ -385,7 +388,7 @@ absl::Status StatementParser::Element() {
   do {
     ++cursor_.at;
     ++rank;
-    const absl::Status index = NewExpression().RunIndex();
+    const absl::Status index = NewExpression().RunWithin(TokenKind::kRightBracket);
     broken |= !index.ok();
     const bool ended = Peek() == TokenKind::kComma || Peek() == TokenKind::kRightBracket;
     if (!index.ok() && !(IsKnownMistake(index) && ended)) return index;
@@ -436,6 +439,42 @@ absl::Status StatementParser::Atomic() {
     return source_.ErrorAt(span, "this value is not assigned to anything", "let the atomic operation stand alone");
   }
   Emit(NodeKind::kDrop, span);
+  return absl::OkStatus();
+}
+
+// check(condition, "message", values ...)
+absl::Status StatementParser::Check() {
+  const Span word = Now().span;
+  constexpr std::string_view kHint = "write check(x >= 0, \"x is negative\")";
+  cursor_.at += 2;
+  SLIPWAY_RETURN_IF_ERROR(NewExpression().RunWithin(TokenKind::kRightParen));
+  if (Peek() == TokenKind::kRightParen) return Expected("',' and a message behind the condition", kHint);
+  if (Peek() != TokenKind::kComma) return NewExpression().UnexpectedAfterOperand();
+  ++cursor_.at;
+  if (Peek() != TokenKind::kString) return Expected("a message in quotes", kHint);
+  const uint32_t message = static_cast<uint32_t>(program_.checks.size());
+  program_.checks.push_back(StringValue(cursor_.TextOf(Now())));
+  ++cursor_.at;
+  size_t values = 0;
+  for (; Peek() == TokenKind::kComma; ++values) {
+    ++cursor_.at;
+    SLIPWAY_RETURN_IF_ERROR(NewExpression().RunWithin(TokenKind::kRightParen));
+  }
+  if (values > ::slipway::internal::kMaxErrorValues) {
+    return source_.ErrorAt(word, Cat("a check gives ", values, " values"),
+                           Cat("at most ", ::slipway::internal::kMaxErrorValues, " are allowed"));
+  }
+  if (Peek() != TokenKind::kRightParen) {
+    return values == 0 ? Expected("',' or ')' behind the message") : NewExpression().UnexpectedAfterOperand();
+  }
+  ++cursor_.at;
+  if (!EndsStatement()) return Expected("a new line or ';' behind the check");
+  program_.wants_number = true;  // Which element it was.
+  ++cost().branches;
+  if (function_ != nullptr) function_->heavy = true;
+  Node& node = Emit(NodeKind::kCheck, word);
+  node.symbol = message;
+  node.count = static_cast<uint8_t>(values);
   return absl::OkStatus();
 }
 

@@ -93,6 +93,7 @@ class StatementParser {
   bool AssignsSeveral() const;
   absl::Status Element();
   absl::Status Atomic();
+  absl::Status Check();
 
   // Blocks.
   absl::Status OpenBlock(BlockKind kind, Span span);

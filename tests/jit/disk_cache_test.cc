@@ -502,5 +502,28 @@ TEST_F(JitDiskCacheTest, CapturedNumbers) {
   EXPECT_EQ(ListDiskCache().value().size(), 2u);
 }
 
+// Messages of checks are, and come back with the code.
+TEST_F(JitDiskCacheTest, MessagesOfChecks) {
+  ASSERT_TRUE(SetDiskCacheFolder(folder_).ok());
+  const Device device = Device::Open("cpu").value();
+  const Stream stream = device.CreateStream().value();
+  auto y = Array<float, 1>::From(device, {1}).value();
+  ClearCompileHistory();
+  for (const bool from_disk : {false, true}) {
+    ClearKernelCache();
+    for (const std::string message : {"one", "two"}) {
+      const auto kernel = MakeKernel("checked_disk", [&](ArrayVar<float, 1> out) {
+        Check(out[0] > 1, message + ": %g", out[0]);
+        out[0] = 2;
+      });
+      ASSERT_TRUE(kernel(stream, LaunchConfig{.grid = {1}, .block = {1}}, y).ok());
+      EXPECT_EQ(stream.Synchronize(),
+                absl::InvalidArgumentError("checked_disk: " + message + ": 1 (element 0, block 0, thread 0)"));
+    }
+    const std::vector<CompileRecord> history = CompileHistory("checked_disk");
+    EXPECT_EQ(history.back().from_disk, from_disk);
+  }
+}
+
 }  // namespace
 }  // namespace slipway

@@ -111,6 +111,11 @@ class WaysAllocationTest : public testing::Test {
 TEST_F(WaysAllocationTest, NoneAllocates) {
   auto bound = typed_.Bind(ForSize(100), x_, 1.0f).value();
   BoundLaunch& untyped = bound.launch();
+  CompiledKernel compiled = EmptyKernel({ArrayParam(DType::kFloat32, 2), ScalarParam(DType::kFloat32)}, "checked");
+  compiled.checks = {"%d is negative"};
+  const Kernel checked = Kernel::Load(device_, compiled).value();
+  auto checked_bound = checked.Bind(ForSize(100), {x_, 1.0f}).value();
+  ASSERT_TRUE(checked(stream_, ForSize(1), x_, 1.0f).ok());
   const AnyArray any = x_;
   const ArrayView<float, 2> gaps(device_, x_.data(), {3, 4}, {5, 1});
   ASSERT_TRUE(generic_(stream_, ForSize(1), x_, 1.0f).ok());
@@ -123,6 +128,10 @@ TEST_F(WaysAllocationTest, NoneAllocates) {
     return AllocationsOf([&](int i) { ok_ &= launch(ForSize(i), 1.0f * i).ok(); });
   };
   EXPECT_EQ(count([&](const LaunchConfig&, float) { return bound.Launch(stream_); }), 0);
+  EXPECT_EQ(count([&](const LaunchConfig& config, float a) { return checked(stream_, config, x_, a); }), 0);
+  EXPECT_EQ(count([&](const LaunchConfig& config, float a) { return checked.Launch(stream_, config, {x_, a}); }), 0);
+  EXPECT_EQ(count([&](const LaunchConfig&, float) { return checked_bound.Launch(stream_); }), 0);
+  EXPECT_EQ(count([&](const LaunchConfig&, float) { return stream_.CheckErrors(); }), 0);
   EXPECT_EQ(count([&](const LaunchConfig&, float a) { return bound.Set<1>(a); }), 0);
   EXPECT_EQ(count([&](const LaunchConfig&, float) { return bound.Set<0>(gaps); }), 0);
   EXPECT_EQ(count([&](const LaunchConfig&, float a) { return untyped.Set(1, a); }), 0);

@@ -49,6 +49,7 @@ std::vector<CompiledKernel> Kernels() {
                       .grid_stride = true,
                       .along_x = true};
   g.captured = std::string("\1\2\3\4\5\6\7\0", 8);
+  g.checks = {"%d is negative", ""};
   CompiledKernel h = {.name = "h",
                       .signature = {{.name = "a", .kind = ParamKind::kScalar, .dtype = DType::kInt8}},
                       .inspection = other};
@@ -72,6 +73,7 @@ TEST(KernelArchive, KeepsWhatALaunchWants) {
       EXPECT_EQ(kernel.along_x, kernels[i].along_x);
       EXPECT_EQ(kernel.syncs_grid, kernels[i].syncs_grid);
       EXPECT_EQ(kernel.captured, kernels[i].captured);
+      EXPECT_EQ(kernel.checks, kernels[i].checks);
     }
   }
   EXPECT_EQ(back[0].modules, back[1].modules);  // One text, loaded once.

@@ -171,6 +171,24 @@ void Printf(const std::string& format, const X&... operands) {
   const internal::Operand list[sizeof...(X) + 1] = {internal::ToOperand(operands)..., 0};
   internal::PrintfOf(format, absl::MakeConstSpan(list, sizeof...(X)));
 }
+// Where the condition does not hold, the kernel has raised an error: this thread ends, the others go on, and
+// Stream::Synchronize returns "KERNEL: MESSAGE (element I, block B, thread T)" of the first that failed: that with the
+// least element, which is the index of the innermost GridStride loop around, or else the number of the thread in the
+// grid. Of several checks that fail for one launch, the one that stands first in the kernel is told. The message is a
+// format as Printf's, for at most 11 operands; a '%' is written "%%". In a kernel with barriers see CheckAndGoOn.
+// docs/errors.md.
+template <Condition C, OperandLike... X>
+void Check(const C& condition, const std::string& message, const X&... operands) {
+  const internal::Operand list[sizeof...(X) + 1] = {internal::ToOperand(operands)..., 0};
+  internal::CheckThat(internal::ToOperand(condition), message, absl::MakeConstSpan(list, sizeof...(X)), /*stops=*/true);
+}
+// The same, but the thread goes on: where others wait for it, or where it is to do the rest by halves.
+template <Condition C, OperandLike... X>
+void CheckAndGoOn(const C& condition, const std::string& message, const X&... operands) {
+  const internal::Operand list[sizeof...(X) + 1] = {internal::ToOperand(operands)..., 0};
+  internal::CheckThat(internal::ToOperand(condition), message, absl::MakeConstSpan(list, sizeof...(X)),
+                      /*stops=*/false);
+}
 // Where the condition does not hold, prints the message with the kernel's name, the line of the call, block and thread,
 // and ends the launch with an error that the context keeps (CUDA_ERROR_ASSERT). The line is part of the code: a kernel
 // whose assertion stands on another one is compiled anew.

@@ -113,6 +113,7 @@ void FenceFor(MemoryScope scope);
 void SyncGrid();
 void SleepFor(const Operand& nanoseconds);
 void PrintfOf(const std::string& format, Operands operands);
+void CheckThat(const Operand& condition, const std::string& message, Operands operands, bool stops);
 void AssertThat(const Operand& condition, const std::string& message);
 void TrapHere();
 // Arrays of the kernel's own. `data` has the elements of constant ones.
