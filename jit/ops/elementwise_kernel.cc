@@ -69,6 +69,22 @@ int ArgumentForm::ArrayRank() const {
   return 0;
 }
 
+std::array<uint8_t, kMaxRank> OuterDimensions(const text::AxisReduction& reduction, int rank, uint32_t reduced,
+                                              int outer_rank) {
+  std::array<uint8_t, kMaxRank> outer = {};
+  const int result_rank = reduction.keep_dimensions ? rank : rank - std::popcount(reduced);
+  int at = outer_rank - result_rank;  // Shapes are aligned at the last dimension.
+  for (int d = 0; d < rank; ++d) {
+    if (reduced & (uint32_t{1} << d)) {
+      outer[d] = text::ReductionBinding::kReduced;
+      at += reduction.keep_dimensions;
+    } else {
+      outer[d] = static_cast<uint8_t>(at++);
+    }
+  }
+  return outer;
+}
+
 absl::InlinedVector<uint64_t, 8> KeyOf(const Specialization& specialization) {
   // How many there are of each is the program's; two arguments share a word.
   absl::InlinedVector<uint64_t, 8> key = {

@@ -71,6 +71,11 @@ struct Specialization {
   bool is_scan() const { return kind >= Kind::kScanRows; }
 };
 
+// ReductionBinding::outer of a reduction whose operand has `rank` dimensions, of which it goes over `reduced` (a bit
+// each), within what has `outer_rank`.
+std::array<uint8_t, kMaxRank> OuterDimensions(const text::AxisReduction& reduction, int rank, uint32_t reduced,
+                                              int outer_rank);
+
 // A power of two, and a multiple of a warp.
 inline constexpr int kTeam = 256;
 inline constexpr int kTile = 32;

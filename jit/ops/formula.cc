@@ -110,16 +110,7 @@ struct ReducedLoop {
 
 ReducedLoop LoopOf(const text::AxisReduction& reduction, const Shape& operand, uint32_t reduced, int outer_rank) {
   ReducedLoop loop{.shape = operand, .arrays = {}};
-  const int result_rank = reduction.keep_dimensions ? operand.rank : operand.rank - __builtin_popcount(reduced);
-  int at = outer_rank - result_rank;  // Shapes are aligned at the last dimension.
-  for (int d = 0; d < operand.rank; ++d) {
-    if (reduced & (uint32_t{1} << d)) {
-      loop.outer[d] = text::ReductionBinding::kReduced;
-      at += reduction.keep_dimensions;
-    } else {
-      loop.outer[d] = static_cast<uint8_t>(at++);
-    }
-  }
+  loop.outer = OuterDimensions(reduction, operand.rank, reduced, outer_rank);
   return loop;
 }
 

@@ -75,10 +75,9 @@ Specialization Specialize(const text::Program& program, int rank, bool narrow) {
   }
   for (const text::ReducedArray& reduced : program.reduced) view(program.inputs[reduced.input], rank);
   for (const text::AxisReduction& reduction : program.axis_reductions) {
+    const uint32_t reduced = reduction.axes.empty() ? (1u << rank) - 1 : 1;
     specialization.reductions.push_back(
-        {.rank = static_cast<uint8_t>(rank),
-         .outer_rank = static_cast<uint8_t>(rank),
-         .reduced = static_cast<uint8_t>(reduction.axes.empty() ? (1 << rank) - 1 : 1)});
+        {.rank = static_cast<uint8_t>(rank), .outer = OuterDimensions(reduction, rank, reduced, rank)});
   }
   return specialization;
 }
