@@ -49,10 +49,13 @@
 #include "slipway/disk_cache.h"
 #include "slipway/elementwise.h"
 #include "slipway/embedded.h"
+#include "slipway/histogram.h"
 #include "slipway/kernel_builder.h"
 #include "slipway/kernel_cache.h"
 #include "slipway/launch_bounds.h"
 #include "slipway/memory_model.h"
+#include "slipway/search.h"
+#include "slipway/sort.h"
 #include "slipway/target.h"
 
 #endif  // SLIPWAY_SLIPWAY_H_
