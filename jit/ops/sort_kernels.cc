@@ -62,12 +62,13 @@ void StoreTo(const Output& output, const Index& at, const X& value) {
 constexpr int64_t kShortLanes = 8;  // Threads of a row.
 
 // How many of the keys `begin` to `end` - 1 come before number `i` of them, whose bits are `bits`.
-template <class BitsAt>
-Var<int32_t> CountBefore(const Index& begin, const Index& end, const Index& i, const AnyExpr& bits,
-                         const BitsAt& bits_at) {
+template <class I, class BitsAt>
+Var<int32_t> CountBefore(const I& begin, const I& end, const I& i, const AnyExpr& bits, const BitsAt& bits_at) {
   Var<int32_t> before = 0;
-  For(Range(begin, i), [&](const Index& j) { before += Cast<int32_t>(bits_at(j) <= bits); });
-  For(Range(i + 1, end), [&](const Index& j) { before += Cast<int32_t>(bits_at(j) < bits); });
+  For(Range(begin, end), [&](const Index& j) {
+    const AnyExpr there = bits_at(j);
+    before += Cast<int32_t>(Cast<bool>(there < bits) || (Cast<bool>(there == bits) && j < i));
+  });
   return before;
 }
 
@@ -114,26 +115,29 @@ struct SharedRow {
   ArrayVar<uint16_t, 1, Layout::kContiguous> items;  // Their numbers in the row.
 };
 
-// One round of merging: each run of `width` elements with its neighbour. An element's place is its place in its own run
-// and the number of elements of the other that come before it.
+// One round of merging: each run of 2 ** log_width elements with its neighbour. An element's place is its place in its
+// own run and the number of elements of the other that come before it. Past `size` the row is all ones.
 void MergeRuns(const SharedRow& row, const Expr<int32_t>& from, const Expr<int32_t>& to, const Expr<int32_t>& size,
-               const Expr<int32_t>& width) {
+               const Expr<int32_t>& log_width) {
+  const Expr<int32_t> one = 1, width = one << log_width;
   For(Range(ThreadIndex(), size, BlockSize()), [&](const Index& index) {
     const Expr<int32_t> i = Cast<int32_t>(index);
     const AnyExpr bits = row.bits[from + i];
     const Expr<bool> is_left = (i & width) == 0;
     const Expr<int32_t> pair = i & -(2 * width);
-    const Expr<int32_t> other = min(Select(is_left, pair + width, pair), size);
-    Var<int32_t> low = other, high = min(other + width, size);
-    While([&] { return low < high; },
+    const Expr<int32_t> other = from + Select(is_left, pair + width, pair);
+    // Of equals the left run's come first, so it is less + 1 that is looked for there; of nothing less than 0.
+    const AnyExpr limit = bits - Cast(bits.dtype(), is_left);
+    const Expr<bool> has_before = !is_left || Cast<bool>(bits != 0);
+    Var<int32_t> found = 0, bit = log_width;
+    While([&] { return bit > 0; },
           [&] {
-            const Expr<int32_t> middle = (low + high) >> 1;
-            const AnyExpr there = row.bits[from + middle];
-            const Expr<bool> before = Cast<bool>(there < bits) || (!is_left && Cast<bool>(there == bits));
-            low = Select(before, middle + 1, low);
-            high = Select(before, high, middle);
+            bit = bit - 1;
+            // A shift and not a choice, which would become a branch that nobody can foretell.
+            found += Cast<int32_t>(row.bits[other + found + (one << bit) - 1] <= limit) << bit;
           });
-    row.Put(to + pair + (i & (width - 1)) + (low - other), bits, row.items[from + i]);
+    found += Cast<int32_t>(row.bits[other + found] <= limit);
+    row.Put(to + pair + (i & (width - 1)) + Select(has_before, found, 0), bits, row.items[from + i]);
   });
 }
 
@@ -153,6 +157,11 @@ const GenericKernel& BlockRows() {
           const auto each = [&](const auto& body) { For(Range(ThreadIndex(), size, BlockSize()), body); };
 
           each([&](const Index& i) { shared.bits[i] = key_bits(keys[range.begin + i]); });
+          const Expr<int32_t> padded = Expr<int32_t>(1) << (32 - clz(size - 1));
+          For(Range(size + Cast<int32_t>(ThreadIndex()), padded, BlockSize()), [&](const Index& i) {
+            for (const int64_t half : {int64_t{0}, kBlockRow})
+              shared.bits[half + i] = Cast(shared.bits.dtype(), ~uint64_t{0});
+          });
           SyncThreads();
           each([&](const Index& i) {
             const Index begin = i & -kShortRow;
@@ -162,13 +171,15 @@ const GenericKernel& BlockRows() {
             shared.Put(kBlockRow + begin + before, bits, i);
           });
           SyncThreads();
-          Var<int32_t> width = static_cast<int32_t>(kShortRow), from = static_cast<int32_t>(kBlockRow);
-          While([&] { return width < size; },
+          constexpr int32_t kLogShortRow = 5, kHalves = static_cast<int32_t>(kBlockRow);
+          static_assert(1 << kLogShortRow == kShortRow);
+          Var<int32_t> log_width = kLogShortRow, from = kHalves;
+          While([&] { return (Expr<int32_t>(1) << log_width) < size; },
                 [&] {
-                  MergeRuns(shared, from, static_cast<int32_t>(kBlockRow) - from, size, width);
+                  MergeRuns(shared, from, kHalves - from, size, log_width);
                   SyncThreads();
-                  width = width * 2;
-                  from = static_cast<int32_t>(kBlockRow) - from;
+                  log_width = log_width + 1;
+                  from = kHalves - from;
                 });
           each([&](const Index& i) {
             const Index item = Cast<int64_t>(shared.items[from + i]);
