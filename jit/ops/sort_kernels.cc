@@ -21,20 +21,13 @@ static_assert(kDigits == kThreads, "in the kernels a thread stands for a digit, 
 
 // Of keys, what decides: bits `shift` and up of the order word, under `mask`.
 struct KeyBits {
-  Expr<uint64_t> flip;
+  Expr<uint64_t> flip, infinity;
   Expr<int32_t> shift;
   Expr<uint64_t> mask;
 
   AnyExpr operator()(const AnyExpr& key) const {
-    return (OrderWord(key, flip) >> shift) & Cast(WordOf(key.dtype()), mask);
+    return (OrderWord(key, flip, infinity) >> shift) & Cast(WordOf(key.dtype()), mask);
   }
-};
-
-// What a launch is told of it.
-struct KeyBitsArgs {
-  uint64_t flip;
-  int32_t shift;
-  uint64_t mask;
 };
 
 // A row's elements among all: of rows of one length, or between two offsets.
@@ -75,8 +68,8 @@ Var<int32_t> CountBefore(const I& begin, const I& end, const I& i, const AnyExpr
 const GenericKernel& ShortRows() {
   static const GenericKernel kernel = MakeGenericKernel(
       "sort_short_rows", [](auto sorted, auto order, AnyArrayVar keys, auto offsets, Index rows, Index length,
-                            Expr<uint64_t> flip, Expr<int32_t> shift, Expr<uint64_t> mask) {
-        const KeyBits bits{flip, shift, mask};
+                            Expr<uint64_t> flip, Expr<uint64_t> infinity, Expr<int32_t> shift, Expr<uint64_t> mask) {
+        const KeyBits bits{flip, infinity, shift, mask};
         For(GridStride(rows * kShortLanes), [&](const Index& t) {
           const RowRange row = RangeOfRow(offsets, t / kShortLanes, length);
           const auto sort = [&] {
@@ -142,10 +135,11 @@ void MergeRuns(const SharedRow& row, const Expr<int32_t>& from, const Expr<int32
 }
 
 const GenericKernel& BlockRows() {
-  static const GenericKernel kernel = MakeGenericKernel(
-      "sort_block_rows", [](auto sorted, auto order, AnyArrayVar keys, auto offsets, auto list, Index rows,
-                            Index length, Expr<uint64_t> flip, Expr<int32_t> shift, Expr<uint64_t> mask) {
-        const KeyBits key_bits{flip, shift, mask};
+  static const GenericKernel kernel =
+      MakeGenericKernel("sort_block_rows", [](auto sorted, auto order, AnyArrayVar keys, auto offsets, auto list,
+                                              Index rows, Index length, Expr<uint64_t> flip, Expr<uint64_t> infinity,
+                                              Expr<int32_t> shift, Expr<uint64_t> mask) {
+        const KeyBits key_bits{flip, infinity, shift, mask};
         const SharedRow shared(WordOf(keys.dtype()));
         // `list`: how many segments there are for blocks, and which.
         const auto listed = [&] { return Index(min(Cast<int64_t>(AnyArrayVar(list)[0]), list.size() - 1)); };
@@ -237,8 +231,8 @@ void WithTile(const List& list, const Owners& owners, const Index& length, const
 const GenericKernel& CountDigits() {
   static const GenericKernel kernel = MakeGenericKernel(
       "sort_count_digits", [](AnyArrayVar counts, AnyArrayVar keys, auto list, auto owners, Index length,
-                              Expr<uint64_t> flip, Expr<int32_t> shift, Expr<uint64_t> mask) {
-        const KeyBits digit{flip, shift, mask};
+                              Expr<uint64_t> flip, Expr<uint64_t> infinity, Expr<int32_t> shift, Expr<uint64_t> mask) {
+        const KeyBits digit{flip, infinity, shift, mask};
         const auto count = SharedArray<uint32_t>(kDigits);
         WithTile(list, owners, length, [&](const Tile& tile) {
           count[ThreadIndex()] = 0u;
@@ -297,11 +291,11 @@ const GenericKernel& SumTiles() {
 // Moves the keys of a tile, and their positions, to where their digits belong. A warp takes a run of neighbours, 32 at
 // a time in their order; those of a digit find each other by the bits that their lanes set in `peers`.
 const GenericKernel& Scatter() {
-  static const GenericKernel kernel =
-      MakeGenericKernel("sort_scatter", [](auto keys_to, auto order_to, AnyArrayVar keys, auto order,
-                                           AnyArrayVar counts, AnyArrayVar totals, auto list, auto owners, Index length,
-                                           Expr<uint64_t> flip, Expr<int32_t> shift, Expr<uint64_t> mask) {
-        const KeyBits digit_of{flip, shift, mask};
+  static const GenericKernel kernel = MakeGenericKernel(
+      "sort_scatter", [](auto keys_to, auto order_to, AnyArrayVar keys, auto order, AnyArrayVar counts,
+                         AnyArrayVar totals, auto list, auto owners, Index length, Expr<uint64_t> flip,
+                         Expr<uint64_t> infinity, Expr<int32_t> shift, Expr<uint64_t> mask) {
+        const KeyBits digit_of{flip, infinity, shift, mask};
         const DType number = counts.dtype();
         const AnyArrayVar next = SharedArray(number, {kWarps, kDigits});  // Where a warp's next key of a digit goes.
         const auto peers = SharedArray<uint32_t>(kWarps, kDigits);
@@ -415,28 +409,35 @@ const AnyArrayView* ViewOrNull(const std::optional<AnyArray>& array) {
   return array.has_value() ? &array->view() : nullptr;
 }
 
-uint64_t FlipOf(const Task& task) { return task.descending ? LowBits(BitsOf(task.keys.dtype())) : 0; }
-KeyBitsArgs AllBitsOf(const Task& task) {
-  return {FlipOf(task), std::min(task.begin_bit, BitsOf(task.keys.dtype()) - 1),
-          LowBits(task.end_bit - task.begin_bit)};
+// What a launch is told of KeyBits.
+struct Bits {
+  uint64_t flip, infinity;
+  int32_t shift;
+  uint64_t mask;
+};
+Bits BitsFrom(const Task& task, int begin, int end) {
+  const KeyForm form = FormOf(task.dtype, task.descending);
+  return {form.flip, form.infinity, std::min(begin, BitsOf(task.dtype) - 1), LowBits(end - begin)};
 }
+Bits AllBitsOf(const Task& task) { return BitsFrom(task, task.begin_bit, task.end_bit); }
 
 constexpr int64_t kMaxBlocks = INT32_MAX;
 
 absl::Status QueueShort(const Stream& stream, const Task& task) {
-  const KeyBitsArgs bits = AllBitsOf(task);
+  const Bits bits = AllBitsOf(task);
   return ShortRows().Launch(stream, ForSize(task.rows * kShortLanes),
                             {ArrayOrNone(task.sorted), ArrayOrNone(task.order), task.keys, ArrayOrNone(task.offsets),
-                             task.rows, task.length, bits.flip, bits.shift, bits.mask});
+                             task.rows, task.length, bits.flip, bits.infinity, bits.shift, bits.mask});
 }
 
 // `list` names the segments, at most `blocks` of them.
 absl::Status QueueBlocks(const Stream& stream, const Task& task, const AnyArrayView* list, int64_t blocks) {
-  const KeyBitsArgs bits = AllBitsOf(task);
+  const Bits bits = AllBitsOf(task);
   const LaunchConfig config{.grid = {static_cast<uint32_t>(std::min(blocks, kMaxBlocks))}, .block = {kThreads}};
-  return BlockRows().Launch(stream, config,
-                            {ArrayOrNone(task.sorted), ArrayOrNone(task.order), task.keys, ArrayOrNone(task.offsets),
-                             ArrayOrNone(list), task.rows, task.length, bits.flip, bits.shift, bits.mask});
+  return BlockRows().Launch(
+      stream, config,
+      {ArrayOrNone(task.sorted), ArrayOrNone(task.order), task.keys, ArrayOrNone(task.offsets), ArrayOrNone(list),
+       task.rows, task.length, bits.flip, bits.infinity, bits.shift, bits.mask});
 }
 
 // Where passes by digits write to: the output in the last one, and before that in turn two arrays of a type, the second
@@ -489,20 +490,20 @@ absl::Status QueueLong(const Stream& stream, const Task& task, int64_t rows, int
   const int passes = std::max(1, (task.end_bit - task.begin_bit + kDigitBits - 1) / kDigitBits);
   for (int pass = 0; pass < passes; ++pass) {
     const int first_bit = task.begin_bit + kDigitBits * pass;
-    const uint64_t flip = FlipOf(task), mask = LowBits(std::min(kDigitBits, task.end_bit - first_bit));
-    const int32_t shift = std::min(first_bit, BitsOf(task.keys.dtype()) - 1);
+    const Bits bits = BitsFrom(task, first_bit, std::min(first_bit + kDigitBits, task.end_bit));
     SLIPWAY_ASSIGN_OR_RETURN(const AnyArrayView* keys_to, keys_buffers.ForPass(passes - 1 - pass));
     const AnyArrayView* order_to = nullptr;
     if (task.order != nullptr) {
       SLIPWAY_ASSIGN_OR_RETURN(order_to, order_buffers.ForPass(passes - 1 - pass));
     }
-    SLIPWAY_RETURN_IF_ERROR(CountDigits().Launch(
-        stream, per_tile, {counts, *keys, ArrayOrNone(list), ArrayOrNone(owners), task.length, flip, shift, mask}));
+    SLIPWAY_RETURN_IF_ERROR(CountDigits().Launch(stream, per_tile,
+                                                 {counts, *keys, ArrayOrNone(list), ArrayOrNone(owners), task.length,
+                                                  bits.flip, bits.infinity, bits.shift, bits.mask}));
     SLIPWAY_RETURN_IF_ERROR(SumTiles().Launch(stream, per_row, {counts, totals, ArrayOrNone(list), task.length}));
-    SLIPWAY_RETURN_IF_ERROR(
-        Scatter().Launch(stream, per_tile,
-                         {ArrayOrNone(keys_to), ArrayOrNone(order_to), *keys, ArrayOrNone(order), counts, totals,
-                          ArrayOrNone(list), ArrayOrNone(owners), task.length, flip, shift, mask}));
+    SLIPWAY_RETURN_IF_ERROR(Scatter().Launch(
+        stream, per_tile,
+        {ArrayOrNone(keys_to), ArrayOrNone(order_to), *keys, ArrayOrNone(order), counts, totals, ArrayOrNone(list),
+         ArrayOrNone(owners), task.length, bits.flip, bits.infinity, bits.shift, bits.mask}));
     keys = keys_to;
     order = order_to;
   }
@@ -534,11 +535,23 @@ absl::Status QueueSegments(const Stream& stream, const Task& task) {
 
 absl::Status Queue(const Stream& stream, const Task& task) {
   if (task.keys.size() == 0 || task.rows == 0) return absl::OkStatus();
-  if (task.offsets != nullptr) return QueueSegments(stream, task);
-  if (task.length <= kShortRow) return QueueShort(stream, task);
-  if (task.length <= kBlockRow) return QueueBlocks(stream, task, nullptr, task.rows);
+  // As the kernels see keys.
+  const DType form = FormOf(task.dtype, task.descending).dtype;
+  const auto in_form = [&](const AnyArrayView& keys) {
+    return AnyArrayView::Make(stream.device(), form, keys.data(), keys.shape(), keys.read_only());
+  };
+  Task seen = task;
+  SLIPWAY_ASSIGN_OR_RETURN(seen.keys, in_form(task.keys));
+  std::optional<AnyArrayView> sorted;
+  if (task.sorted != nullptr) {
+    SLIPWAY_ASSIGN_OR_RETURN(sorted, in_form(*task.sorted));
+    seen.sorted = &*sorted;
+  }
+  if (task.offsets != nullptr) return QueueSegments(stream, seen);
+  if (task.length <= kShortRow) return QueueShort(stream, seen);
+  if (task.length <= kBlockRow) return QueueBlocks(stream, seen, nullptr, task.rows);
   const int64_t tiles = (task.length + (kTile - 1)) / kTile;
-  return QueueLong(stream, task, task.rows, task.rows * tiles, nullptr, nullptr);
+  return QueueLong(stream, seen, task.rows, task.rows * tiles, nullptr, nullptr);
 }
 
 absl::Status QueueGather(const Stream& stream, const AnyArrayView& to, const AnyArrayView& from,

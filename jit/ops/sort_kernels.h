@@ -21,6 +21,7 @@ inline constexpr int64_t kTile = 4096;
 // What is to be sorted. All arrays are contiguous, of one dimension and of one size; outputs overlap nothing.
 struct Task {
   AnyArrayView keys;
+  DType dtype = keys.dtype();             // Whose order it is; `keys` may be seen as another.
   const AnyArrayView* sorted = nullptr;   // The keys in their order; null where they are not wanted.
   const AnyArrayView* order = nullptr;    // Their positions, in the row or in all of `keys`; int32 or int64, or null.
   const AnyArrayView* offsets = nullptr;  // Of segments; null for rows.
