@@ -11,6 +11,7 @@
 #include "driver/as_absl.h"
 #include "driver/status_macros.h"
 #include "jit/ops/broadcast.h"
+#include "jit/ops/kept_kernel.h"
 #include "jit/ops/sort_arguments.h"
 #include "jit/ops/sort_kernels.h"
 #include "slipway/array_uses.h"
@@ -58,7 +59,7 @@ Index BinOf(const AnyExpr& sample, const Index& bins, const Expr<double>& lower,
 // Adds 1 or a weight for each sample to `result`, int64 or float64, which is zero before.
 template <bool kEven, bool kShared>
 const GenericKernel& Accumulate() {
-  static const GenericKernel kernel = MakeGenericKernel(
+  static const GenericKernel& kernel = Kept(MakeGenericKernel(
       kShared ? "histogram_shared" : "histogram_global",
       [](AnyArrayVar result, AnyArrayVar samples, auto weights, Expr<double> lower, Expr<double> upper) {
         const Index bins = result.size();
@@ -85,27 +86,27 @@ const GenericKernel& Accumulate() {
             If(Cast<bool>(sum != 0), [&] { AtomicAdd(result[b], Cast(result.dtype(), sum)); });
           });
         }
-      });
+      }));
   return kernel;
 }
 
 // The bin of each sample, or `bins` for none.
 template <bool kEven>
 const GenericKernel& Bins() {
-  static const GenericKernel kernel = MakeGenericKernel(
-      "histogram_bins",
-      [](AnyArrayVar numbers, AnyArrayVar samples, Index bins, Expr<double> lower, Expr<double> upper) {
+  static const GenericKernel& kernel =
+      Kept(MakeGenericKernel("histogram_bins", [](AnyArrayVar numbers, AnyArrayVar samples, Index bins,
+                                                  Expr<double> lower, Expr<double> upper) {
         For(GridStride(samples.size()), [&](const Index& i) {
           const Index bin = BinOf<kEven>(samples[i], bins, lower, upper);
           numbers[i] = Cast(numbers.dtype(), Select(bin < 0, bins, bin));
         });
-      });
+      }));
   return kernel;
 }
 
 // Sums of the weights of each bin, of samples that are sorted by their bins: a warp for each, always in the same order.
 const GenericKernel& SumBins() {
-  static const GenericKernel kernel = MakeGenericKernel(
+  static const GenericKernel& kernel = Kept(MakeGenericKernel(
       "histogram_sum_bins", [](AnyArrayVar sums, AnyArrayVar numbers, AnyArrayVar order, AnyArrayVar weights) {
         const auto first_of = [&](const Index& bin) {
           Var<int64_t> low = 0, high = numbers.size();
@@ -129,7 +130,7 @@ const GenericKernel& SumBins() {
           const Expr<double> of_bin = WarpReduceAdd(Expr<double>(sum));
           If(lane == 0, [&] { sums[bin] = of_bin; });
         });
-      });
+      }));
   return kernel;
 }
 

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "driver/as_absl.h"
 #include "driver/status_macros.h"
+#include "jit/ops/kept_kernel.h"
 #include "jit/ops/sort_arguments.h"
 #include "slipway/array_uses.h"
 #include "slipway/embedded.h"
@@ -38,7 +39,7 @@ AnyExpr Less(const AnyExpr& a, const AnyExpr& b) {
 
 template <bool kUpper>
 const GenericKernel& Search() {
-  static const GenericKernel kernel = MakeGenericKernel(
+  static const GenericKernel& kernel = Kept(MakeGenericKernel(
       kUpper ? "search_upper_bound" : "search_lower_bound",
       [](AnyArrayVar positions, AnyArrayVar sorted, AnyArrayVar needles, auto offsets, Index needles_of_segment) {
         For(GridStride(positions.size()), [&](const Index& i) {
@@ -61,7 +62,7 @@ const GenericKernel& Search() {
                 });
           positions[i] = low;
         });
-      });
+      }));
   return kernel;
 }
 

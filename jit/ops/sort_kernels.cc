@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "driver/status_macros.h"
+#include "jit/ops/kept_kernel.h"
 #include "jit/ops/sort_order.h"
 #include "slipway/array.h"
 #include "slipway/embedded.h"
@@ -52,8 +53,6 @@ void StoreTo(const Output& output, const Index& at, const X& value) {
 
 // ---- Short rows -----------------------------------------------------------------------------------------------------
 
-constexpr int64_t kShortLanes = 8;  // Threads of a row.
-
 // How many of the keys `begin` to `end` - 1 come before number `i` of them, whose bits are `bits`.
 template <class I, class BitsAt>
 Var<int32_t> CountBefore(const I& begin, const I& end, const I& i, const AnyExpr& bits, const BitsAt& bits_at) {
@@ -66,14 +65,16 @@ Var<int32_t> CountBefore(const I& begin, const I& end, const I& i, const AnyExpr
 }
 
 const GenericKernel& ShortRows() {
-  static const GenericKernel kernel = MakeGenericKernel(
-      "sort_short_rows", [](auto sorted, auto order, AnyArrayVar keys, auto offsets, Index rows, Index length,
-                            Expr<uint64_t> flip, Expr<uint64_t> infinity, Expr<int32_t> shift, Expr<uint64_t> mask) {
+  static const GenericKernel& kernel = Kept(MakeGenericKernel(
+      "sort_short_rows",
+      [](auto sorted, auto order, AnyArrayVar keys, auto offsets, Expr<int32_t> log_lanes, Index rows, Index length,
+         Expr<uint64_t> flip, Expr<uint64_t> infinity, Expr<int32_t> shift, Expr<uint64_t> mask) {
         const KeyBits bits{flip, infinity, shift, mask};
-        For(GridStride(rows * kShortLanes), [&](const Index& t) {
-          const RowRange row = RangeOfRow(offsets, t / kShortLanes, length);
+        const Index lanes = Index(1) << log_lanes;  // Threads of a row.
+        For(GridStride(rows << log_lanes), [&](const Index& t) {
+          const RowRange row = RangeOfRow(offsets, t >> log_lanes, length);
           const auto sort = [&] {
-            For(Range(row.begin + t % kShortLanes, row.end, kShortLanes), [&](const Index& i) {
+            For(Range(row.begin + (t & (lanes - 1)), row.end, lanes), [&](const Index& i) {
               const AnyExpr key = keys[i];
               const Var<int32_t> before =
                   CountBefore(row.begin, row.end, i, bits(key), [&](const Index& j) { return bits(keys[j]); });
@@ -88,11 +89,15 @@ const GenericKernel& ShortRows() {
             sort();
           }
         });
-      });
+      }));
   return kernel;
 }
 
 // ---- Rows that a block sorts ----------------------------------------------------------------------------------------
+
+// Runs of so many are sorted by counting, and merged from then on.
+constexpr int32_t kLogRun = 5;
+constexpr int64_t kRun = int64_t{1} << kLogRun;
 
 // The elements of a row that is being sorted, twice: one half is read while the other is written.
 struct SharedRow {
@@ -135,10 +140,10 @@ void MergeRuns(const SharedRow& row, const Expr<int32_t>& from, const Expr<int32
 }
 
 const GenericKernel& BlockRows() {
-  static const GenericKernel kernel =
-      MakeGenericKernel("sort_block_rows", [](auto sorted, auto order, AnyArrayVar keys, auto offsets, auto list,
-                                              Index rows, Index length, Expr<uint64_t> flip, Expr<uint64_t> infinity,
-                                              Expr<int32_t> shift, Expr<uint64_t> mask) {
+  static const GenericKernel& kernel =
+      Kept(MakeGenericKernel("sort_block_rows", [](auto sorted, auto order, AnyArrayVar keys, auto offsets, auto list,
+                                                   Index rows, Index length, Expr<uint64_t> flip,
+                                                   Expr<uint64_t> infinity, Expr<int32_t> shift, Expr<uint64_t> mask) {
         const KeyBits key_bits{flip, infinity, shift, mask};
         const SharedRow shared(WordOf(keys.dtype()));
         // `list`: how many segments there are for blocks, and which.
@@ -158,16 +163,15 @@ const GenericKernel& BlockRows() {
           });
           SyncThreads();
           each([&](const Index& i) {
-            const Index begin = i & -kShortRow;
+            const Index begin = i & -kRun;
             const AnyExpr bits = shared.bits[i];
-            const Var<int32_t> before = CountBefore(begin, Index(min(begin + kShortRow, Cast<int64_t>(size))), i, bits,
+            const Var<int32_t> before = CountBefore(begin, Index(min(begin + kRun, Cast<int64_t>(size))), i, bits,
                                                     [&](const Index& j) { return shared.bits[j]; });
             shared.Put(kBlockRow + begin + before, bits, i);
           });
           SyncThreads();
-          constexpr int32_t kLogShortRow = 5, kHalves = static_cast<int32_t>(kBlockRow);
-          static_assert(1 << kLogShortRow == kShortRow);
-          Var<int32_t> log_width = kLogShortRow, from = kHalves;
+          constexpr int32_t kHalves = static_cast<int32_t>(kBlockRow);
+          Var<int32_t> log_width = kLogRun, from = kHalves;
           While([&] { return (Expr<int32_t>(1) << log_width) < size; },
                 [&] {
                   MergeRuns(shared, from, kHalves - from, size, log_width);
@@ -182,7 +186,7 @@ const GenericKernel& BlockRows() {
           });
           SyncThreads();
         });
-      });
+      }));
   return kernel;
 }
 
@@ -229,7 +233,7 @@ void WithTile(const List& list, const Owners& owners, const Index& length, const
 
 // counts[tile, digit]: the keys of a tile that have a digit.
 const GenericKernel& CountDigits() {
-  static const GenericKernel kernel = MakeGenericKernel(
+  static const GenericKernel& kernel = Kept(MakeGenericKernel(
       "sort_count_digits", [](AnyArrayVar counts, AnyArrayVar keys, auto list, auto owners, Index length,
                               Expr<uint64_t> flip, Expr<uint64_t> infinity, Expr<int32_t> shift, Expr<uint64_t> mask) {
         const KeyBits digit{flip, infinity, shift, mask};
@@ -244,15 +248,15 @@ const GenericKernel& CountDigits() {
           SyncThreads();
           counts[tile.number * kDigits + ThreadIndex()] = count[ThreadIndex()];
         });
-      });
+      }));
   return kernel;
 }
 
 // In each row, and for each digit, the exclusive sum of the counts over the tiles, in their place, and that of all in
 // totals[row, digit]. A warp has 32 digits and a part of the tiles, a block all the parts.
 const GenericKernel& SumTiles() {
-  static const GenericKernel kernel =
-      MakeGenericKernel("sort_sum_tiles", [](AnyArrayVar counts, AnyArrayVar totals, auto list, Index length) {
+  static const GenericKernel& kernel =
+      Kept(MakeGenericKernel("sort_sum_tiles", [](AnyArrayVar counts, AnyArrayVar totals, auto list, Index length) {
         constexpr int kGroups = kDigits / 32;
         const AnyArrayVar sums = SharedArray(counts.dtype(), {32 * 32});
         const Index row = Cast<int64_t>(BlockIndex() / static_cast<uint32_t>(kGroups));
@@ -284,14 +288,14 @@ const GenericKernel& SumTiles() {
           const Index tiles = (length + (kTile - 1)) / kTile;
           sum(row * tiles, tiles);
         }
-      });
+      }));
   return kernel;
 }
 
 // Moves the keys of a tile, and their positions, to where their digits belong. A warp takes a run of neighbours, 32 at
 // a time in their order; those of a digit find each other by the bits that their lanes set in `peers`.
 const GenericKernel& Scatter() {
-  static const GenericKernel kernel = MakeGenericKernel(
+  static const GenericKernel& kernel = Kept(MakeGenericKernel(
       "sort_scatter", [](auto keys_to, auto order_to, AnyArrayVar keys, auto order, AnyArrayVar counts,
                          AnyArrayVar totals, auto list, auto owners, Index length, Expr<uint64_t> flip,
                          Expr<uint64_t> infinity, Expr<int32_t> shift, Expr<uint64_t> mask) {
@@ -356,16 +360,16 @@ const GenericKernel& Scatter() {
             SyncWarp();
           });
         });
-      });
+      }));
   return kernel;
 }
 
 // ---- Lists of segments that are not short ---------------------------------------------------------------------------
 
 const GenericKernel& ListSegments() {
-  static const GenericKernel kernel = MakeGenericKernel(
-      "sort_list_segments",
-      [](AnyArrayVar middle, auto list, auto owners, AnyArrayVar offsets, Index segments, Index length) {
+  static const GenericKernel& kernel =
+      Kept(MakeGenericKernel("sort_list_segments", [](AnyArrayVar middle, auto list, auto owners, AnyArrayVar offsets,
+                                                      Index segments, Index length) {
         For(GridStride(segments), [&](const Index& s) {
           const Index begin = min(max(Cast<int64_t>(offsets[s]), 0), length);
           const Index size = min(Cast<int64_t>(offsets[s + 1]), length) - begin;
@@ -389,15 +393,16 @@ const GenericKernel& ListSegments() {
             });
           });
         });
-      });
+      }));
   return kernel;
 }
 
 const GenericKernel& Gather() {
-  static const GenericKernel kernel = MakeGenericKernel("sort_gather", [](AnyArrayVar to, AnyArrayVar from,
-                                                                          AnyArrayVar order, Index length) {
-    For(GridStride(to.size()), [&](const Index& i) { to[i] = from[i / length * length + Cast<int64_t>(order[i])]; });
-  });
+  static const GenericKernel& kernel =
+      Kept(MakeGenericKernel("sort_gather", [](AnyArrayVar to, AnyArrayVar from, AnyArrayVar order, Index length) {
+        For(GridStride(to.size()),
+            [&](const Index& i) { to[i] = from[i / length * length + Cast<int64_t>(order[i])]; });
+      }));
   return kernel;
 }
 
@@ -425,9 +430,11 @@ constexpr int64_t kMaxBlocks = INT32_MAX;
 
 absl::Status QueueShort(const Stream& stream, const Task& task) {
   const Bits bits = AllBitsOf(task);
-  return ShortRows().Launch(stream, ForSize(task.rows * kShortLanes),
+  // Most segments are taken to be much shorter than they may be.
+  const int32_t log_lanes = task.offsets != nullptr || task.length <= 32 ? 3 : 5;
+  return ShortRows().Launch(stream, ForSize(task.rows << log_lanes),
                             {ArrayOrNone(task.sorted), ArrayOrNone(task.order), task.keys, ArrayOrNone(task.offsets),
-                             task.rows, task.length, bits.flip, bits.infinity, bits.shift, bits.mask});
+                             log_lanes, task.rows, task.length, bits.flip, bits.infinity, bits.shift, bits.mask});
 }
 
 // `list` names the segments, at most `blocks` of them.

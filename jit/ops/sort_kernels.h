@@ -14,7 +14,7 @@
 
 namespace slipway::sort {
 
-inline constexpr int64_t kShortRow = 32;
+inline constexpr int64_t kShortRow = 128;
 inline constexpr int64_t kBlockRow = 2048;
 inline constexpr int64_t kTile = 4096;
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "slipway/compile_history.h"
+#include "slipway/graph.h"
 #include "slipway/view.h"
 #include "tests/jit/ordered_data.h"
 
@@ -17,9 +18,9 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// Around the sizes at which another way of sorting begins: 32, 2048, tiles of 4096.
-constexpr size_t kSizes[] = {0,    1,    2,    31,   32,   33,   255,  256,   257,
-                             1000, 1025, 2047, 2048, 2049, 4096, 4097, 65537, 200003};
+// Around the sizes at which another way of sorting begins: 128, 2048, tiles of 4096.
+constexpr size_t kSizes[] = {0,   1,    2,    31,   32,   33,   128,  129,  255,   256,
+                             257, 1000, 1025, 2047, 2048, 2049, 4096, 4097, 65537, 200003};
 
 template <class T>
 class SortTest : public OrderedTest {
@@ -34,16 +35,14 @@ class SortTest : public OrderedTest {
 };
 TYPED_TEST_SUITE(SortTest, OrderedTypes);
 
-TYPED_TEST(SortTest, AnySize) {
+// One test, in which each kernel is compiled once.
+TYPED_TEST(SortTest, AnySizeAndPatternBothWays) {
   for (size_t n : kSizes) {
     SCOPED_TRACE(n);
     this->Agrees(MakeKeys<TypeParam>(n, Pattern::kAnyBits), false);
     this->Agrees(MakeKeys<TypeParam>(n, Pattern::kFewValues), true);
   }
-}
-
-TYPED_TEST(SortTest, AnyPatternBothWays) {
-  for (size_t n : {20u, 300u, 9000u}) {
+  for (size_t n : {100u, 300u, 9000u}) {
     for (Pattern pattern : kAllPatterns) {
       SCOPED_TRACE(testing::Message() << n << " pattern " << static_cast<int>(pattern));
       this->Agrees(MakeKeys<TypeParam>(n, pattern), false);
@@ -52,10 +51,16 @@ TYPED_TEST(SortTest, AnyPatternBothWays) {
   }
 }
 
-TYPED_TEST(SortTest, SegmentsOfAnyLengths) {
+// Of one dtype for each kind of kernel, and of the others that these serve.
+template <class T>
+class SegmentsTest : public OrderedTest {};
+using SegmentTypes = testing::Types<bool, int16_t, uint32_t, int64_t, bfloat16, float, double>;
+TYPED_TEST_SUITE(SegmentsTest, SegmentTypes);
+
+TYPED_TEST(SegmentsTest, AnyLengths) {
   // Short ones, empty ones, what a block sorts, and what takes several tiles.
   std::vector<int32_t> offsets = {0};
-  for (int length : {0, 1, 5, 32, 33, 0, 64, 2048, 2049, 7, 12000, 4096, 31, 0, 500}) {
+  for (int length : {0, 1, 5, 128, 129, 0, 64, 2048, 2049, 7, 12000, 4096, 127, 0, 500}) {
     offsets.push_back(offsets.back() + length);
   }
   const auto keys = MakeKeys<TypeParam>(static_cast<size_t>(offsets.back()), Pattern::kAnyBits);
@@ -296,10 +301,25 @@ TEST_F(SortsTest, TwoStreamsAtOnce) {
   other.join();
 }
 
+// In a graph, whose launches sort what is there then, with temporary memory that the graph keeps.
+TEST_F(SortsTest, InAGraph) {
+  const AnyArray keys = Make<float>(std::vector<float>(20000)), sorted = Make<float>(std::vector<float>(20000));
+  ASSERT_TRUE(SortInto(stream_, sorted, keys).ok());  // Compiles.
+  const absl::StatusOr<Graph> graph = Graph::Capture(stream_, [&] { return SortInto(stream_, sorted, keys); });
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  GraphExec exec = graph->Instantiate().value();
+  for (uint64_t seed : {3, 4}) {
+    const std::vector<float> values = MakeKeys<float>(20000, Pattern::kAnyBits, seed);
+    ASSERT_TRUE(keys.CopyFrom(values.data(), stream_).ok());
+    ASSERT_TRUE(exec.Launch(stream_).ok());
+    EXPECT_TRUE(SameBits(Read<float>(sorted), Taken(values, OrderOf(values, 0, values.size(), false))));
+  }
+}
+
 // Other values, sizes and options of the same kind compile nothing.
 TEST_F(SortsTest, CompilesOnceForATypes) {
   const auto sort_all = [&](uint64_t seed, size_t more, bool descending, int begin_bit) {
-    for (size_t n : {10u, 100u, 5000u}) {
+    for (size_t n : {10u, 200u, 5000u}) {
       const AnyArray keys = Make<int32_t>(MakeKeys<int32_t>(n + more, Pattern::kAnyBits, seed));
       const SortOptions options{.descending = descending, .begin_bit = begin_bit};
       ASSERT_TRUE(Sort(stream_, keys, options).ok());
