@@ -1,8 +1,8 @@
 // The kernels of sorts, over packed arrays of one dimension: rows of one length, or segments of any.
 //
-// By length: up to kShortRow elements are put in their places by counting, a few threads a row; up to kBlockRow a block
-// sorts in its shared memory, by the same and then by merging; what is longer is sorted by least significant digits of
-// 8 bits first, in tiles of kTile elements. Which it is for a segment is decided on the device.
+// By length: a few threads a row put short ones in order (sort_rows.h), a block sorts longer ones in its shared memory,
+// and what is longer than that is sorted by digits in tiles (sort_digits.h). Which it is for a segment is decided on
+// the device (sort_segments.h).
 #ifndef SLIPWAY_JIT_OPS_SORT_KERNELS_H_
 #define SLIPWAY_JIT_OPS_SORT_KERNELS_H_
 
@@ -13,10 +13,6 @@
 #include "slipway/view.h"
 
 namespace slipway::sort {
-
-inline constexpr int64_t kShortRow = 128;
-inline constexpr int64_t kBlockRow = 2048;
-inline constexpr int64_t kTile = 4096;
 
 // What is to be sorted. All arrays are contiguous, of one dimension and of one size; outputs overlap nothing.
 struct Task {
