@@ -49,13 +49,16 @@
 #include "slipway/disk_cache.h"
 #include "slipway/elementwise.h"
 #include "slipway/embedded.h"
+#include "slipway/histogram.h"
 #include "slipway/kernel_builder.h"
 #include "slipway/kernel_cache.h"
 #include "slipway/launch_bounds.h"
 #include "slipway/memory_model.h"
 #include "slipway/reduce.h"
 #include "slipway/scan.h"
+#include "slipway/search.h"
 #include "slipway/select.h"
+#include "slipway/sort.h"
 #include "slipway/target.h"
 
 #endif  // SLIPWAY_SLIPWAY_H_
