@@ -72,7 +72,7 @@ class Splitter {
     for (uint32_t r = 0; r < reductions_.size(); ++r) {
       if (program_.axis_reductions[r].outer == AxisReduction::kNoReduction) alone &= in_last(r);
     }
-    if (alone) split.fused = Rest(last);
+    if (alone && program_.checks.empty()) split.fused = Rest(last);
     return split;
   }
 
@@ -314,8 +314,10 @@ class Splitter {
       const Range range = todo[t];
       for (uint32_t i = range.begin; i < range.end; ++i) {
         const Node& node = program_.nodes[i];
-        // Of a function that is called in an operand: its reductions would stand in others.
-        if (AsksForOutput(node) || (node.kind == NodeKind::kReduceAxes && t >= group.size())) return std::nullopt;
+        // Of a function that is called in an operand: its reductions would stand in others, its checks name elements.
+        if (AsksForOutput(node) || node.kind == NodeKind::kCheck ||
+            (node.kind == NodeKind::kReduceAxes && t >= group.size()))
+          return std::nullopt;
         if (node.kind == NodeKind::kCall && functions.insert(node.symbol).second) {
           const uint32_t begin = program_.functions[node.symbol].begin;
           todo.push_back({begin, program_.nodes[begin].begin});

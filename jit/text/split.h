@@ -24,12 +24,14 @@ struct Split {
   };
   // Each works out reductions over the same axes of the same arrays, one an output, inner ones before outer ones.
   std::vector<Part> stages;
-  Part rest;                  // Without reductions over axes.
-  std::optional<Part> fused;  // With the last stage's in it, where only that stage's do not stand in others.
+  Part rest;  // Without reductions over axes.
+  // With the last stage's in it, where only that stage's do not stand in others, and nothing is checked: a thread that
+  // ends would leave the others of its block without its share.
+  std::optional<Part> fused;
 };
 
 // None where there is nothing to split, or where an operand depends on the output that is computed: its extents, or a
-// function that asks for its index.
+// function that asks for its index or checks.
 std::optional<Split> SplitReductions(const Program& program);
 
 }  // namespace slipway::text

@@ -87,6 +87,35 @@ TEST_F(TextCheckTest, InBlocksAndFunctions) {
   EXPECT_EQ(stream_.Synchronize(), Raised("blocks: below 0 (element 1, block 0, thread 1)"));
 }
 
+// Reductions are worked out first, where that is shared out; what checks stays with the elements.
+TEST_F(TextCheckTest, BesideReductions) {
+  const int64_t n = 100000;
+  std::vector<float> values(n, 1);
+  const auto x = From(values);
+  values[70000] = -1;
+  const auto bad = From(values);
+  const Elementwise share = Elementwise::Parse("check(x >= 0, \"%g\", x)\ny = x / sum(x)", {}, "share").value();
+  const Elementwise total =
+      Elementwise::Parse("let s = sum(x)\ncheck(s > 99999, \"%g\", s)\ny = s", {}, "total").value();
+  for (int turn = 0; turn < 3; ++turn) {
+    EXPECT_THAT(Run<float>(share, x), Each(1.0f / n));
+    ASSERT_TRUE(share(stream_, bad).ok());
+    EXPECT_THAT(std::string(stream_.Synchronize().message()), testing::StartsWith("share: -1 (element 70000, block "));
+    EXPECT_THAT(Run<float>(total, x), ElementsAre(100000));
+    ASSERT_TRUE(total(stream_, bad).ok());
+    EXPECT_EQ(stream_.Synchronize(), Raised("total: 99998 (element 0, block 0, thread 0)"));
+  }
+  // Within an operand: the element is the one that the reduction is for.
+  const auto rows = From<float>({1, 2, 3, 4, 5, 6}, {3, 2});
+  const Elementwise inside = Elementwise::Parse(
+                                 "def small(a) {\n  check(a < 4, \"%g is large\", a)\n  return a\n}\n"
+                                 "y = sum(small(x), axis=1)",
+                                 {}, "inside")
+                                 .value();
+  ASSERT_TRUE(inside(stream_, rows).ok());
+  EXPECT_EQ(stream_.Synchronize(), Raised("inside: 4 is large (element 1, block 0, thread 1)"));
+}
+
 // What is printed is parsed to the same kernel.
 TEST_F(TextCheckTest, PrintedAndParsedAgain) {
   const Signature f32 = {
