@@ -6,7 +6,7 @@
 // arguments, in order, are those of the project's C interface.
 //
 // Three shapes cover nearly all of them, each a function that makes the table's entry from a lambda over the family's
-// arguments: Map, Scanned and Reduced. The others queue their launches themselves (Steps).
+// arguments: Map, Scanned and Reduced. The others queue their launches themselves.
 #ifndef SLIPWAY_EXAMPLES_JAGGED_FAMILY_H_
 #define SLIPWAY_EXAMPLES_JAGGED_FAMILY_H_
 
@@ -14,7 +14,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -46,6 +48,11 @@ std::vector<Family> ReductionIndexFamilies();  // and the indices that reduction
 std::vector<Family> SortFamilies();            // Sorting, runs, unique values.
 // The one table: all of them. Thread-safe; kernels are compiled once for a process.
 const std::vector<Family>& AllFamilies();
+
+// Calls a family by its name, with its arguments in the project's order and by their names, and waits if it can find
+// mistakes: INVALID_ARGUMENT tells the first, with its row. NOT_FOUND for an unknown family; else what a launch
+// returns.
+absl::Status CallFamily(std::string_view name, const Stream& stream, std::initializer_list<NamedArg> arguments);
 
 // How many threads a launch has, or how many elements a scan, from a call's arguments.
 using Size = std::function<int64_t(Call&)>;
@@ -105,7 +112,7 @@ template <class... P>
 struct SplitFunction<std::tuple<P...>> : SplitScans<P...> {};
 }  // namespace internal
 
-// `counts` are the elements of each scan. `F` captures nothing.
+// All passes of such a function, which captures nothing.
 template <class F>
 class ScanPasses {
   using Split = internal::SplitFunction<typename slipway::internal::FunctionParams<F>::Types>;
@@ -120,24 +127,26 @@ class ScanPasses {
               internal::Pass<kScans, kPass, F, std::make_index_sequence<kScans>, typename Split::Params>())...};
         }(std::make_index_sequence<kScans + 1>())) {}
 
-  // `place` is the size of the last pass's launch. `temporaries` follow the Scans.
+  // Queues them. `counts` are the elements of each scan, `place` the threads of the last pass; `temporaries` are
+  // parameters between the Scans and the call's arguments.
   void Run(Call& call, const std::array<int64_t, kScans>& counts, int64_t place,
            std::initializer_list<Arg> temporaries = {}) const {
     std::vector<Arg> sums;
     for (const int64_t count : counts) sums.emplace_back(call.Temporary(count + 1));
-    std::vector<Arg> first = sums;
-    first.insert(first.end(), temporaries);
+    std::vector<Arg> leading = sums;
+    leading.insert(leading.end(), temporaries);
     for (size_t pass = 0; pass < kScans; ++pass) {
-      call.Launch(passes_[pass], counts[pass], first);
+      call.Launch(passes_[pass], counts[pass], leading);
       ExclusiveScan(call, sums[pass]);
     }
-    call.Launch(passes_[kScans], place, first);
+    call.Launch(passes_[kScans], place, leading);
   }
 
  private:
   std::array<GenericKernel, kScans + 1> passes_;
 };
 
+// The passes, one launch each, and the scans between them.
 template <class F>
 Family Scanned(const char* name, std::array<Size, ScanPasses<F>::kScans> counts, Size place, const F& function,
                std::vector<const char*> messages = {}) {
