@@ -15,7 +15,6 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "driver/status_macros.h"
-#include "examples/awkward/runner.h"
 #include "examples/demo/check.h"
 #include "examples/demo/columns.h"
 #include "examples/demo/formulas.h"
@@ -23,6 +22,7 @@
 #include "examples/demo/launch_cost.h"
 #include "examples/demo/report.h"
 #include "examples/demo/table.h"
+#include "examples/jagged/runner.h"
 #include "slipway/device.h"
 #include "slipway/elementwise.h"
 #include "slipway/kernel.h"
@@ -123,25 +123,22 @@ absl::Status RunPriceByCut(const Device& device, const Stream& stream, const Tab
 }
 
 absl::Status RunAwkward(const std::string& data, const Device& device, const Stream& stream, Report& report) {
-  std::printf("    %-46s %6s /%6s %8s\n", "family", "passed", "total", "launches");
-  int families = 0, kernels = 0;
-  awkward::Tally sum;
-  for (const awkward::Family& family : awkward::AllFamilies()) {
-    SLIPWAY_ASSIGN_OR_RETURN(const awkward::Tally tally, awkward::Run(family, data, device, stream));
-    std::printf("    %-46s %6" PRId64 " /%6" PRId64 " %8" PRId64 "\n", family.name, tally.passed, tally.total,
+  const auto print = [](const std::string& name, const jagged::Tally& tally) {
+    std::printf("    %-62s %6" PRId64 " /%6" PRId64 " %8" PRId64 "\n", name.c_str(), tally.passed, tally.total,
                 tally.launches);
     std::fflush(stdout);
+  };
+  std::printf("    %-62s %6s /%6s %8s\n", "family", "passed", "total", "launches");
+  jagged::Tally sum;
+  for (const jagged::Family& family : jagged::AllFamilies()) {
+    SLIPWAY_ASSIGN_OR_RETURN(const jagged::Tally tally, jagged::Run(family, data, device, stream));
+    print(family.name, tally);
     report.Passed(tally.passed);
     if (tally.passed != tally.total) report.Failed(tally.total - tally.passed, tally.first_failure);
-    ++families;
-    kernels += tally.kernels;
-    sum.passed += tally.passed;
-    sum.total += tally.total;
-    sum.launches += tally.launches;
+    sum += tally;
   }
-  std::printf("    %-46s %6" PRId64 " /%6" PRId64 " %8" PRId64 "\n",
-              absl::StrCat("all ", families, " families, ", kernels, " kernels").c_str(), sum.passed, sum.total,
-              sum.launches);
+  print(absl::StrCat("all ", jagged::AllFamilies().size(), " families in ", sum.variants, " variants"), sum);
+  report.Check(sum.recompiles == 0, "calls with other values compiled kernels anew");
   return absl::OkStatus();
 }
 
