@@ -180,14 +180,14 @@ std::string KnownArchitectures(const Nvrtc& nvrtc, int sm) {
   return absl::StrCat("; it knows sm_", absl::StrJoin(archs, ", sm_"));
 }
 
-// `told`: NVRTC is asked which files it reads, unless it does not take that.
-absl::StatusOr<CudaCode> CompileWith(const Job& job, std::vector<std::string> all_options,
-                                     const std::vector<IncludedFile>& included, bool told = true) {
+// `traced`: NVRTC is asked which files it reads. `included` are those that it may read.
+absl::StatusOr<CudaCode> CompileWith(const Job& job, const std::vector<std::string>& own_options,
+                                     const std::vector<IncludedFile>& included, bool traced = true) {
   const Nvrtc& nvrtc = *job.nvrtc;
   Program program(nvrtc);
   const IncludeTrace trace;
-  const size_t asked = all_options.size();
-  if (told) absl::c_copy(trace.Options(), std::back_inserter(all_options));
+  std::vector<std::string> all_options = own_options;
+  if (traced) absl::c_copy(trace.Options(), std::back_inserter(all_options));
   std::vector<const char*> headers, names, options;
   for (const CudaHeader& header : job.headers)
     headers.push_back(header.source.c_str()), names.push_back(header.name.c_str());
@@ -200,9 +200,10 @@ absl::StatusOr<CudaCode> CompileWith(const Job& job, std::vector<std::string> al
     if (result != kNvrtcSuccess) return program.Error(absl::StrCat("name expression '", expression, "'"), result);
   }
   result = nvrtc.CompileProgram(program.handle, static_cast<int>(options.size()), options.data());
-  if (result == kNvrtcInvalidOption && all_options.size() > asked) {
-    all_options.resize(asked);
-    return CompileWith(job, std::move(all_options), included, /*told=*/false);
+  std::optional<std::vector<std::string>> files = trace.Files(job.headers);
+  // It did not come to read anything: perhaps it does not take that.
+  if (result != kNvrtcSuccess && traced && !files.has_value()) {
+    return CompileWith(job, own_options, included, /*traced=*/false);
   }
   absl::StatusOr<std::string> log = program.Take(nvrtc.GetProgramLogSize, nvrtc.GetProgramLog);
   const Diagnostics diagnostics = ReadLog(log.ok() ? *log : std::string());
@@ -215,7 +216,7 @@ absl::StatusOr<CudaCode> CompileWith(const Job& job, std::vector<std::string> al
 
   CudaCode code;
   code.warnings = diagnostics.Warnings();
-  if (std::optional<std::vector<std::string>> files = trace.Files(job.headers)) {
+  if (files.has_value()) {
     code.included = *std::move(files);
   } else {
     for (const IncludedFile& file : included) code.included.push_back(file.path);
@@ -259,7 +260,7 @@ absl::StatusOr<CudaCode> Compile(const Job& job, const std::vector<IncludedFile>
   if (TriesMinimal(job, included)) {
     std::vector<std::string> options = job.options;
     options.push_back(kMinimal);
-    absl::StatusOr<CudaCode> code = CompileWith(job, std::move(options), included);
+    absl::StatusOr<CudaCode> code = CompileWith(job, options, included);
     if (code.ok()) return code;
   }
   return CompileWith(job, job.options, included);
