@@ -151,6 +151,10 @@ TEST(JoinTest, WhatDoesNotFitTogether) {
   EXPECT_THAT(Refusal({Ptx(kCaller), Ptx(other)}),
               HasSubstr("'f' is declared otherwise than it is defined: a.ptx has '.func (.param .b32 r) f "
                         "(.param .b32 a)', and b.ptx '.func (.param .b32 r) f (.param .b64 a)'"));
+  // As nvlink does: "Prototype doesn't match".
+  EXPECT_THAT(Refusal({Ptx(kCaller), Ptx(".visible .func f (.param .b32 a) { ret; }")}),
+              HasSubstr("'f' is declared otherwise than it is defined: a.ptx has '.func (.param .b32 r) f "
+                        "(.param .b32 a)', and b.ptx '.func f (.param .b32 a)'"));
   EXPECT_THAT(Refusal({Ptx(".extern .global .align 4 .f32 x; .visible .entry k() { .reg .f32 %f<2>; ld.global.f32 "
                            "%f1, [x]; ret; }"),
                        Ptx(".visible .global .align 8 .f64 x;")}),
