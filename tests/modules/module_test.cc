@@ -321,6 +321,8 @@ TEST_P(ComputingModuleTest, Attributes) {
        {CachePreference::kNone, CachePreference::kShared, CachePreference::kL1, CachePreference::kEqual}) {
     EXPECT_TRUE(SetCachePreference(kernel, preference).ok());
   }
+  EXPECT_THAT(Message(SetCachePreference(kernel, CachePreference{9})),
+              HasSubstr("kernel 'apply': cache preference #9 is none of CachePreference's"));
   for (const int percent : {-2, 101}) {
     EXPECT_THAT(Message(SetSharedCarveout(kernel, percent)),
                 HasSubstr(absl::StrCat("kernel 'apply': a carve-out of ", percent,
