@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "cli/commands.h"
@@ -110,7 +111,12 @@ absl::StatusOr<std::string> Explain(const std::string& name) {
   return out;
 }
 
-absl::StatusOr<std::string> Prune(uint64_t bytes) {
+absl::StatusOr<std::string> Prune(const std::string& bound) {
+  uint64_t bytes = 0;
+  if (!absl::SimpleAtoi(bound, &bytes)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--bytes: '", bound.substr(0, 40), "' is no number of bytes from 0 to ", UINT64_MAX));
+  }
   absl::StatusOr<uint64_t> removed = PruneDiskCache(bytes);
   if (!removed.ok()) return std::move(removed).status();
   return absl::StrCat("removed ", *removed, " bytes\n");
@@ -142,8 +148,8 @@ void AddCache(CLI::App& app, Command* chosen) {
   }
   {
     CLI::App* const command = cache->add_subcommand("prune", "Remove what was not used for longest");
-    const auto bytes = std::make_shared<uint64_t>(0);
-    command->add_option("--bytes", *bytes, "How much is to be left; 0 without it")->check(CLI::NonNegativeNumber);
+    const auto bytes = std::make_shared<std::string>("0");
+    command->add_option("--bytes", *bytes, "How much is to be left; 0 without it");
     command->callback([=] { *chosen = [=] { return Prune(*bytes); }; });
   }
 }

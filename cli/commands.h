@@ -3,6 +3,7 @@
 #define SLIPWAY_CLI_COMMANDS_H_
 
 #include <CLI/CLI.hpp>
+#include <cstddef>
 #include <functional>
 #include <string>
 
@@ -19,6 +20,8 @@ void AddCompile(CLI::App& app, Command* chosen);
 void AddDevices(CLI::App& app, Command* chosen);
 void AddEval(CLI::App& app, Command* chosen);
 
+// Of a file that an argument names: devices and pipes have no end of their own.
+inline constexpr size_t kMaxFileBytes = size_t{256} << 20;
 // `text`, or what the file has that "@file" names.
 absl::StatusOr<std::string> TextOrFile(const std::string& text);
 

@@ -32,7 +32,8 @@ struct Options {
 // "a:f32" is a number, "x:f32[]" an array.
 absl::StatusOr<Signature> ParseTypes(const Options& options) {
   Signature arguments;
-  for (const absl::string_view item : absl::StrSplit(options.types, ',', absl::SkipWhitespace())) {
+  if (options.types.empty()) return arguments;
+  for (const absl::string_view item : absl::StrSplit(options.types, ',')) {
     const std::vector<std::string> parts = absl::StrSplit(item, ':');
     std::string type = parts.size() == 2 ? std::string(absl::StripAsciiWhitespace(parts[1])) : "";
     ParamSpec argument = {.name = std::string(absl::StripAsciiWhitespace(parts[0])), .kind = ParamKind::kScalar};

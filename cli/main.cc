@@ -9,10 +9,12 @@ namespace slipway::cli {
 
 absl::StatusOr<std::string> TextOrFile(const std::string& text) {
   if (text.empty() || text[0] != '@') return text;
+  const std::string path = text.substr(1);
   bool ok = false;
-  std::string content = internal::ReadWholeFile(text.substr(1), &ok);
-  if (!ok) {
-    return absl::NotFoundError(absl::StrCat("file '", text.substr(1), "' cannot be read"));
+  std::string content = internal::ReadWholeFile(path, &ok, kMaxFileBytes + 1);
+  if (!ok) return absl::NotFoundError(absl::StrCat("file '", path, "' cannot be read"));
+  if (content.size() > kMaxFileBytes) {
+    return absl::InvalidArgumentError(absl::StrCat("file '", path, "' has more than ", kMaxFileBytes >> 20, " MiB"));
   }
   return content;
 }

@@ -169,9 +169,13 @@ absl::StatusOr<std::string> FolderFromEnvironment() {
                                                       ", cannot be looked at (", std::strerror(errno),
                                                       "); set SLIPWAY_CACHE_DIR to a folder of your own, or to off"));
   }
+  const bool relative = xdg != nullptr && xdg[0] != '\0';
   return absl::FailedPreconditionError(
-      "compiled kernels are not kept: none of SLIPWAY_CACHE_DIR, XDG_CACHE_HOME and HOME is set; set SLIPWAY_CACHE_DIR "
-      "to a folder of your own, or to off");
+      absl::StrCat("compiled kernels are not kept: ",
+                   relative ? absl::StrCat("XDG_CACHE_HOME, ", xdg,
+                                           ", is relative and so ignored, and SLIPWAY_CACHE_DIR and HOME are not")
+                            : "none of SLIPWAY_CACHE_DIR, XDG_CACHE_HOME and HOME is",
+                   " set; set SLIPWAY_CACHE_DIR to a folder of your own, or to off"));
 }
 
 bool IsOff(const std::string& folder) { return folder.empty() || folder == "off"; }

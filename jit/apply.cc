@@ -16,9 +16,11 @@ namespace {
 
 // The least type that holds every value of an integer type beside a literal that does not fit it, for the advice in
 // messages.
-const char* WiderFor(DType literal_type, uint64_t bits) {
+const char* WiderFor(DType dtype, DType literal_type, uint64_t bits) {
   for (DType wider : {DType::kInt16, DType::kInt32, DType::kInt64, DType::kUInt64}) {
-    if (LiteralFits(literal_type, bits, wider)) return Name(wider).data();
+    const bool holds = IsUnsignedInteger(dtype) ? IsUnsignedInteger(wider) || SizeOf(wider) > SizeOf(dtype)
+                                                : !IsUnsignedInteger(wider);
+    if (holds && LiteralFits(literal_type, bits, wider)) return Name(wider).data();
   }
   return "float64";
 }
@@ -51,7 +53,7 @@ ValueId Builder::Adopt(ValueId literal, DType dtype, absl::string_view context) 
     if (LiteralFits(constant.type, constant.bits, dtype)) return Converted(literal, dtype, constant.bits);
     Fail(absl::InvalidArgumentError(absl::StrFormat("%s: %s does not fit %s; use a wider type, such as a cast to %s",
                                                     context, DescribeValue(literal), Name(dtype),
-                                                    WiderFor(constant.type, constant.bits))));
+                                                    WiderFor(dtype, constant.type, constant.bits))));
     return kNone;
   }
   if (IsFloat(dtype) && !IsComplex(constant.type)) {

@@ -62,6 +62,12 @@ ParamId Builder::AddArray(ParamSpec spec) {
   if (spec.dtype == DType::kVoid) {
     Fail(absl::InvalidArgumentError(absl::StrCat("array '", spec.name, "' has no element type")));
   }
+  if (spec.layout > Layout::kContiguous || spec.index > IndexWidth::kIndex32) {
+    Fail(absl::InvalidArgumentError(absl::StrFormat(
+        "array '%s' has layout #%d and index width #%d; enumerators of Layout and IndexWidth are wanted", spec.name,
+        static_cast<int>(spec.layout), static_cast<int>(spec.index))));
+    spec.layout = Layout::kStrided, spec.index = IndexWidth::kIndex64;
+  }
   spec.kind = ParamKind::kArray;
   kernel_.params.push_back(std::move(spec));
   return static_cast<ParamId>(kernel_.params.size() - 1);
@@ -87,12 +93,13 @@ ParamId Builder::AddStruct(std::string name, uint32_t size, uint32_t align) {
 }
 
 void Builder::SetBounds(const LaunchBounds& bounds) {
+  const uint32_t registers = bounds.max_registers;
   if (bounds.max_threads > 1024 || (bounds.min_blocks != 0 && bounds.max_threads == 0) || bounds.min_blocks > 32 ||
-      bounds.max_registers > 255) {
+      (registers != 0 && (registers < kFewestRegisters || registers > kMostRegisters))) {
     Fail(absl::InvalidArgumentError(absl::StrFormat(
         "launch bounds of kernel '%s': %u threads of a block (at most 1024), %u blocks of a multiprocessor (at most "
-        "32, and only with a number of threads), %u registers (at most 255)",
-        kernel_.name, bounds.max_threads, bounds.min_blocks, bounds.max_registers)));
+        "32, and only with a number of threads), %u registers (%u to %u)",
+        kernel_.name, bounds.max_threads, bounds.min_blocks, registers, kFewestRegisters, kMostRegisters)));
   }
   kernel_.bounds = bounds;
 }
@@ -415,9 +422,9 @@ void Builder::Write(VarId var, ValueId value) {
 
 absl::StatusOr<Kernel> Builder::Finish() && {
   if (!taken_.ok()) return taken_;
-  if (status_.ok() && open_.size() != 1) {
-    Fail(absl::FailedPreconditionError(
-        absl::StrCat("kernel '", kernel_.name, "': ", open_.size() - 1, " open block(s) were not ended")));
+  if (status_.ok() && depth() != 0) {
+    Fail(absl::FailedPreconditionError(absl::StrCat("kernel '", kernel_.name, "' ends while ",
+                                                    NameOf(open_.back().region), " is open; end that first")));
   }
   if (status_.ok() && kernel_.is_function && !kernel_.checks.empty()) {
     Fail(absl::InvalidArgumentError(absl::StrCat(

@@ -266,6 +266,7 @@ class Builder {
   bool CheckCondition(ValueId condition, const char* what);
   ValueId Element();
   ValueId ToType(DType dtype, ValueId value, const char* what);
+  static const char* NameOf(Region region);
   BlockId OpenRegion(Region region, ValueId owner);
   bool CloseRegion(Region region, const char* call);
 

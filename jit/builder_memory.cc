@@ -27,6 +27,12 @@ Buffer MakeBuffer(std::string name, DType dtype, Space space, absl::Span<const i
   return buffer;
 }
 
+// Enumerators from data may be any number.
+bool IsKnown(const MemoryAccess& access) {
+  return access.kind <= MemoryAccess::kAtomic && access.hint <= CacheHint::kWriteThrough &&
+         access.order <= MemoryOrder::kSequential && access.scope <= MemoryScope::kSystem;
+}
+
 }  // namespace
 
 // Parameters and buffers.
@@ -171,7 +177,9 @@ bool Builder::CheckElement(ArrayId array, absl::Span<const ValueId> indices, con
 bool Builder::CheckAccess(ArrayId array, const MemoryAccess& access, bool writes) {
   const ParamSpec& spec = kernel_.ArrayOf(array);
   const char* wrong = nullptr;
-  if (access.kind == Access::kAtomic) {
+  if (!IsKnown(access)) {
+    wrong = "its kind, hint, order or scope is none of memory_model.h's";
+  } else if (access.kind == Access::kAtomic) {
     const bool stores_only = access.order == MemoryOrder::kRelease;
     const bool loads_only = access.order == MemoryOrder::kAcquire;
     if (IsComplex(spec.dtype)) {
@@ -290,9 +298,18 @@ ValueId Builder::Atomic(AtomicOp op, ArrayId array, absl::Span<const ValueId> in
   }
   Access access = MemoryAccess::Atomic(order, scope);
   access.op = op;
+  if (!IsKnown(access)) {
+    Fail(absl::InvalidArgumentError(
+        absl::StrCat(what, " on '", spec.name, "': its order or scope is none of memory_model.h's")));
+  }
   return status_.ok() ? Emit(Op::kAtomic, spec.dtype, all, array, access.Pack()) : kNone;
 }
 
-void Builder::Fence(MemoryScope scope) { Emit(Op::kFence, DType::kVoid, {}, static_cast<uint64_t>(scope)); }
+void Builder::Fence(MemoryScope scope) {
+  if (scope > MemoryScope::kSystem) {
+    Fail(absl::InvalidArgumentError("a fence's scope is none of MemoryScope's; kBlock, kDevice or kSystem is wanted"));
+  }
+  Emit(Op::kFence, DType::kVoid, {}, static_cast<uint64_t>(scope));
+}
 
 }  // namespace slipway::ir

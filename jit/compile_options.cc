@@ -6,6 +6,7 @@
 #include "absl/strings/str_split.h"
 #include "driver/as_absl.h"
 #include "jit/math_library.h"
+#include "slipway/launch_bounds.h"
 
 namespace slipway {
 namespace {
@@ -21,14 +22,16 @@ constexpr FastFlag kFastFlags[] = {
     {"no_infinities", &FastMath::no_infinities}};
 static_assert(sizeof(FastMath) == sizeof(kFastFlags) / sizeof(FastFlag), "every flag is a part of cache keys");
 
-constexpr uint32_t kFewestRegisters = 16, kMostRegisters = 255;  // Of a thread; PTX ISA, .maxnreg.
-
 }  // namespace
 
 absl::Status CheckOptions(const CompileOptions& options) {
   if (options.opt_level < 0 || options.opt_level > 3) {
     return absl::InvalidArgumentError(
         absl::StrCat("CompileOptions::opt_level is ", options.opt_level, "; 0, 1, 2 or 3 is wanted"));
+  }
+  if (options.math < MathLibrary::kAuto || options.math > MathLibrary::kLibclc) {
+    return absl::InvalidArgumentError(absl::StrCat("CompileOptions::math is library #", static_cast<int>(options.math),
+                                                   "; kAuto, kLibdevice or kLibclc is wanted"));
   }
   const uint32_t registers = options.max_registers;
   if (registers != 0 && (registers < kFewestRegisters || registers > kMostRegisters)) {

@@ -19,10 +19,18 @@ BlockId Builder::OpenRegion(Region region, ValueId owner) {
   return block;
 }
 
+const char* Builder::NameOf(Region region) {
+  constexpr const char* kNames[] = {"nothing",        "an if",     "an else", "a for", "a while's condition",
+                                    "a while's body", "a function"};
+  return kNames[static_cast<int>(region)];
+}
+
 bool Builder::CloseRegion(Region region, const char* call) {
   if (!status_.ok()) return false;
   if (open_.back().region != region) {
-    Fail(absl::FailedPreconditionError(absl::StrCat(call, " does not close the innermost open block")));
+    Fail(absl::FailedPreconditionError(
+        depth() == 0 ? absl::StrCat(call, " closes nothing: no block is open")
+                     : absl::StrCat(call, " comes while ", NameOf(open_.back().region), " is open; end that first")));
     return false;
   }
   block_is_open_[open_.back().block] = 0;

@@ -317,7 +317,7 @@ TraceRef CastTo(DType type, const Operand& value, const char* kind) {
     if (std::string_view(kind) != ir::Suffix(candidate)) continue;
     return trace->Ref(trace->builder.Cast(type, trace->Value(value), candidate));
   }
-  SLIPWAY_CHECK(false, "embedded/operators.h names a cast that there is not");
+  trace->Fail("a cast's rounding is none of Rounding's; kNearest, kToZero, kUp or kDown is wanted");
   return {};
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "driver/status_macros.h"
 #include "jit/semantics.h"
@@ -45,6 +46,10 @@ KernelBuilder::~KernelBuilder() {
 AnyArrayVar KernelBuilder::Array(std::string name, DType dtype, int rank, Layout layout, Alignment alignment) {
   const Entered entered(*this);
   state_->CheckParamName(name);
+  if (alignment > Alignment::kVectorRows) {
+    state_->Fail("array '", name, "' has alignment #", static_cast<int>(alignment),
+                 "; Alignment::kElement, kVector or kVectorRows is wanted");
+  }
   if (alignment == Alignment::kVectorRows && layout != Layout::kContiguous) {
     state_->builder.Fail(absl::InvalidArgumentError(
         absl::StrCat("array '", name,
@@ -138,7 +143,7 @@ AnyExpr KernelBuilder::Apply(const std::string& op, absl::Span<const AnyExpr> op
   const Entered entered(*this);
   ir::Op found;
   if (!ir::OpFromName(op, &found)) {
-    state_->Fail("there is no operator or function '", op.substr(0, 64), "'");
+    state_->Fail("there is no operator or function '", absl::Utf8SafeCHexEscape(op.substr(0, 64)), "'");
     return AnyExpr::FromTrace({});
   }
   const int arity = ir::SemanticsOf(found).arity;

@@ -1,5 +1,7 @@
 #include "slipway/kernel_attributes.h"
 
+#include <iterator>
+
 #include "absl/strings/str_cat.h"
 #include "driver/status_macros.h"
 
@@ -49,10 +51,14 @@ absl::Status SetSharedCarveout(const Kernel& kernel, int percent) {
 }
 
 absl::Status SetCachePreference(const Kernel& kernel, CachePreference preference) {
-  const ScopedContext context(*kernel.device().state());
-  SLIPWAY_RETURN_IF_ERROR(context.status());
   constexpr CUfunc_cache kPreferences[] = {CU_FUNC_CACHE_PREFER_NONE, CU_FUNC_CACHE_PREFER_SHARED,
                                            CU_FUNC_CACHE_PREFER_L1, CU_FUNC_CACHE_PREFER_EQUAL};
+  if (static_cast<size_t>(preference) >= std::size(kPreferences)) {
+    return absl::InvalidArgumentError(absl::StrCat("kernel '", kernel.name(), "': cache preference #",
+                                                   static_cast<int>(preference), " is none of CachePreference's"));
+  }
+  const ScopedContext context(*kernel.device().state());
+  SLIPWAY_RETURN_IF_ERROR(context.status());
   return Failed(
       kernel,
       kernel.device().api().FuncSetCacheConfig(kernel.plan().function, kPreferences[static_cast<size_t>(preference)]),

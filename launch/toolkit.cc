@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
@@ -79,12 +80,12 @@ int RunTool(std::vector<std::string> arguments, const fs::path& log) {
 }
 
 // Through the stream, which turns what goes wrong into a state. A stream's buffer throws, of a folder for one.
-std::string ReadWholeFile(const fs::path& path, bool* ok) {
+std::string ReadWholeFile(const fs::path& path, bool* ok, size_t most) {
   std::ifstream stream(path, std::ios::binary);
   std::string content;
   char piece[4096];
-  while (stream.read(piece, sizeof(piece)) || stream.gcount() > 0) {
-    content.append(piece, static_cast<size_t>(stream.gcount()));
+  while (content.size() < most && (stream.read(piece, sizeof(piece)) || stream.gcount() > 0)) {
+    content.append(piece, std::min(static_cast<size_t>(stream.gcount()), most - content.size()));
   }
   if (ok != nullptr) *ok = stream.is_open() && !stream.bad();
   return content;

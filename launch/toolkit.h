@@ -2,6 +2,8 @@
 #ifndef SLIPWAY_LAUNCH_TOOLKIT_H_
 #define SLIPWAY_LAUNCH_TOOLKIT_H_
 
+#include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -32,8 +34,8 @@ class ScratchFolder {
 // their own. Nothing is read by a shell.
 int RunTool(std::vector<std::string> arguments, const std::filesystem::path& log);
 
-// Of what cannot be read (*ok is false, then), what could be read of it.
-std::string ReadWholeFile(const std::filesystem::path& path, bool* ok = nullptr);
+// Of what cannot be read (*ok is false, then), what could be read of it; of what has no end, `most` bytes.
+std::string ReadWholeFile(const std::filesystem::path& path, bool* ok = nullptr, size_t most = SIZE_MAX);
 bool WriteWholeFile(const std::filesystem::path& path, std::string_view bytes);
 
 }  // namespace slipway::internal

@@ -1,4 +1,4 @@
-// A C locale that writes numbers as de_DE does, 4.096,5: made on the spot, because a bare system has none of the kind.
+// Locales that write numbers as de_DE does, 4.096,5: made on the spot, because a bare system has none of the kind.
 #ifndef SLIPWAY_TESTS_COMMA_LOCALE_H_
 #define SLIPWAY_TESTS_COMMA_LOCALE_H_
 
@@ -6,12 +6,31 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <locale>
 #include <string>
 #include <system_error>
 
 namespace slipway {
 
-// In force for LC_NUMERIC while it lives. Tests skip what needs it where set() is false: there is no localedef.
+// That of C++, in force for all streams that are made while it lives.
+class CommaStreams {
+ public:
+  CommaStreams() : before_(std::locale::global(std::locale(std::locale(), new Numbers))) {}
+  ~CommaStreams() { std::locale::global(before_); }
+  CommaStreams(const CommaStreams&) = delete;
+  CommaStreams& operator=(const CommaStreams&) = delete;
+
+ private:
+  struct Numbers : std::numpunct<char> {
+    char do_decimal_point() const override { return ','; }
+    char do_thousands_sep() const override { return '.'; }
+    std::string do_grouping() const override { return "\3"; }
+  };
+  std::locale before_;
+};
+
+// That of C, in force for LC_NUMERIC while it lives. Tests skip what needs it where set() is false: there is no
+// localedef.
 class CommaLocale {
  public:
   CommaLocale() {

@@ -69,8 +69,9 @@ struct CudaCode {
   std::string warnings;  // What the compiler said beside errors; empty if nothing.
   // Of each name expression, the kernel's name in PTX.
   std::vector<std::pair<std::string, std::string>> lowered_names;
-  // Files that the source includes, by way of others too, as their text says it: those in branches of #if that are not
-  // taken count, names that macros make do not.
+  // Files that the compiler read for it, by way of others too, each once. An NVRTC that does not tell (13.0 does)
+  // leaves those that their text names: files in branches of #if that are not taken count, names that macros make do
+  // not.
   std::vector<std::string> included;
   // Whether it was compiled before: by this process, or by another and found on disk.
   bool from_memory = false, from_disk = false;

@@ -1,11 +1,13 @@
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
 
 #include "absl/algorithm/container.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -18,6 +20,7 @@
 #include "driver/suggest.h"
 #include "jit/cuda/device_header.h"
 #include "jit/cuda/diagnostics.h"
+#include "jit/cuda/include_trace.h"
 #include "jit/cuda/includes.h"
 #include "jit/cuda/nvrtc.h"
 #include "jit/library.h"
@@ -41,6 +44,7 @@ struct Job {
   std::vector<std::string> options;
   std::vector<std::string> name_expressions;
   bool cubin;
+  int sm;
   bool includes_more = false;  // By options that are not looked into.
 };
 
@@ -65,6 +69,13 @@ absl::Status CheckOption(const std::string& option) {
   return absl::OkStatus();
 }
 
+// Names are lines of what NVRTC is given and of its log.
+absl::Status CheckLine(const char* what, const std::string& line) {
+  if (line.find_first_of(std::string_view("\n\r\0", 3)) == line.npos) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(what, " '", absl::Utf8SafeCHexEscape(line), "' has a line break or a NUL; one line is wanted"));
+}
+
 absl::StatusOr<Job> MakeJob(std::string_view source, const Target& target, const CudaOptions& options) {
   SLIPWAY_ASSIGN_OR_RETURN(const Nvrtc* nvrtc, Nvrtc::Get());
   Job job = {.nvrtc = nvrtc,
@@ -74,8 +85,16 @@ absl::StatusOr<Job> MakeJob(std::string_view source, const Target& target, const
              .folders = options.include_paths,
              .options = {},
              .name_expressions = options.name_expressions,
-             .cubin = options.cubin};
+             .cubin = options.cubin,
+             .sm = target.sm};
   if (source.find('\0') != source.npos) return absl::InvalidArgumentError("the source has a NUL character in it");
+  SLIPWAY_RETURN_IF_ERROR(CheckLine("CudaOptions::file_name", job.file_name));
+  for (const std::string& expression : job.name_expressions) {
+    SLIPWAY_RETURN_IF_ERROR(CheckLine("CudaOptions::name_expressions:", expression));
+  }
+  for (const CudaHeader& header : job.headers) {
+    SLIPWAY_RETURN_IF_ERROR(CheckLine("CudaOptions::headers:", header.name));
+  }
   job.headers.push_back({kDeviceHeaderName, kDeviceHeader});
   for (size_t i = 0; i < options.headers.size(); ++i) {
     for (size_t j = i + 1; j < job.headers.size(); ++j) {
@@ -149,20 +168,26 @@ class Program {
   const Nvrtc& nvrtc_;
 };
 
-std::string KnownArchitectures(const Nvrtc& nvrtc) {
+// What may be asked for instead of an architecture that this NVRTC does not know; empty for one that it does.
+std::string KnownArchitectures(const Nvrtc& nvrtc, int sm) {
   int count = 0;
   if (nvrtc.GetNumSupportedArchs == nullptr || nvrtc.GetSupportedArchs == nullptr ||
       nvrtc.GetNumSupportedArchs(&count) != kNvrtcSuccess || count <= 0) {
     return "";
   }
   std::vector<int> archs(static_cast<size_t>(count));
-  if (nvrtc.GetSupportedArchs(archs.data()) != kNvrtcSuccess) return "";
+  if (nvrtc.GetSupportedArchs(archs.data()) != kNvrtcSuccess || absl::c_linear_search(archs, sm)) return "";
   return absl::StrCat("; it knows sm_", absl::StrJoin(archs, ", sm_"));
 }
 
-absl::StatusOr<CudaCode> CompileWith(const Job& job, const std::vector<std::string>& all_options) {
+// `traced`: NVRTC is asked which files it reads. `included` are those that it may read.
+absl::StatusOr<CudaCode> CompileWith(const Job& job, const std::vector<std::string>& own_options,
+                                     const std::vector<IncludedFile>& included, bool traced = true) {
   const Nvrtc& nvrtc = *job.nvrtc;
   Program program(nvrtc);
+  const IncludeTrace trace;
+  std::vector<std::string> all_options = own_options;
+  if (traced) absl::c_copy(trace.Options(), std::back_inserter(all_options));
   std::vector<const char*> headers, names, options;
   for (const CudaHeader& header : job.headers)
     headers.push_back(header.source.c_str()), names.push_back(header.name.c_str());
@@ -175,17 +200,27 @@ absl::StatusOr<CudaCode> CompileWith(const Job& job, const std::vector<std::stri
     if (result != kNvrtcSuccess) return program.Error(absl::StrCat("name expression '", expression, "'"), result);
   }
   result = nvrtc.CompileProgram(program.handle, static_cast<int>(options.size()), options.data());
+  std::optional<std::vector<std::string>> files = trace.Files(job.headers);
+  // It did not come to read anything: perhaps it does not take that.
+  if (result != kNvrtcSuccess && traced && !files.has_value()) {
+    return CompileWith(job, own_options, included, /*traced=*/false);
+  }
   absl::StatusOr<std::string> log = program.Take(nvrtc.GetProgramLogSize, nvrtc.GetProgramLog);
   const Diagnostics diagnostics = ReadLog(log.ok() ? *log : std::string());
   if (result == kNvrtcInvalidOption) {
     return absl::InvalidArgumentError(absl::StrCat("NVRTC ", nvrtc.major, ".", nvrtc.minor,
                                                    " does not take these options (", absl::StrJoin(job.options, " "),
-                                                   "): ", diagnostics.Whole(), KnownArchitectures(nvrtc)));
+                                                   "): ", diagnostics.Whole(), KnownArchitectures(nvrtc, job.sm)));
   }
   if (result != kNvrtcSuccess) return diagnostics.Failure(job.file_name, nvrtc.GetErrorString(result));
 
   CudaCode code;
   code.warnings = diagnostics.Warnings();
+  if (files.has_value()) {
+    code.included = *std::move(files);
+  } else {
+    for (const IncludedFile& file : included) code.included.push_back(file.path);
+  }
   for (const std::string& expression : job.name_expressions) {
     const char* lowered = nullptr;
     result = nvrtc.GetLoweredName(program.handle, expression.c_str(), &lowered);
@@ -197,6 +232,11 @@ absl::StatusOr<CudaCode> CompileWith(const Job& job, const std::vector<std::stri
   }
   SLIPWAY_ASSIGN_OR_RETURN(code.ptx, program.Take(nvrtc.GetPTXSize, nvrtc.GetPTX));
   while (!code.ptx.empty() && code.ptx.back() == '\0') code.ptx.pop_back();
+  if (code.ptx.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "NVRTC made no PTX with these options (", absl::StrJoin(job.options, " "),
+        "): leave out what asks for other code (-dlto, --optix-ir); CudaOptions::link links device functions"));
+  }
   if (job.cubin) {
     SLIPWAY_ASSIGN_OR_RETURN(code.cubin, program.Take(nvrtc.GetCUBINSize, nvrtc.GetCUBIN));
   }
@@ -220,10 +260,10 @@ absl::StatusOr<CudaCode> Compile(const Job& job, const std::vector<IncludedFile>
   if (TriesMinimal(job, included)) {
     std::vector<std::string> options = job.options;
     options.push_back(kMinimal);
-    absl::StatusOr<CudaCode> code = CompileWith(job, options);
+    absl::StatusOr<CudaCode> code = CompileWith(job, options, included);
     if (code.ok()) return code;
   }
-  return CompileWith(job, job.options);
+  return CompileWith(job, job.options, included);
 }
 
 constexpr char kKind[] = "cuda";  // In the disk cache and in the history.
@@ -266,6 +306,7 @@ void Visit(Archive& archive, Code& code) {
     archive.Text(pair.first);
     archive.Text(pair.second);
   });
+  archive.List(code.included, [&](auto& path) { archive.Text(path); });
 }
 
 // Without what it is linked with.
@@ -283,9 +324,6 @@ absl::StatusOr<CudaCode> CompileAlone(std::string_view source, const Target& tar
     note.status = code.status();
     note.microseconds = internal::MicrosecondsSince(begin);
     record = internal::NoteCompile(std::move(note));
-    if (code.ok()) {
-      for (const IncludedFile& file : included) code->included.push_back(file.path);
-    }
     return code;
   };
   // What includes more than is looked at is compiled anew.
@@ -369,7 +407,22 @@ CudaModule::CudaModule(Device device, CudaCode code)
   inspection_ = std::move(inspection);
 }
 
-absl::StatusOr<Module> CudaModule::module() const { return modules_->Load(device_, code_->ptx); }
+namespace {
+
+// Why a module did not load, told by what the source lacks where that is the reason: a driver knows nothing of sources.
+absl::Status LoadError(const absl::Status& status, const CudaCode& code) {
+  const absl::Status lacks = ptx::Join({{"the source", code.ptx}}).status();
+  if (lacks.ok()) return status;
+  return absl::InvalidArgumentError(absl::StrCat(lacks.message(), ". CudaOptions::link gives functions of elsewhere"));
+}
+
+}  // namespace
+
+absl::StatusOr<Module> CudaModule::module() const {
+  absl::StatusOr<Module> module = modules_->Load(device_, code_->ptx);
+  if (!module.ok()) return LoadError(module.status(), *code_);
+  return module;
+}
 
 const std::string& CudaModule::LoweredName(const std::string& name) const {
   for (const auto& [expression, lowered] : code_->lowered_names) {
@@ -398,6 +451,7 @@ absl::StatusOr<Kernel> CudaModule::Get(const std::string& name, Signature signat
                                             ". Templates and functions that are not extern \"C\" are named in "
                                             "CudaOptions::name_expressions"));
   }
+  if (!kernel.ok()) return LoadError(kernel.status(), *code_);
   return kernel;
 }
 

@@ -1,6 +1,9 @@
 #include "jit/cuda/diagnostics.h"
 
+#include <algorithm>
 #include <cctype>
+#include <functional>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -40,6 +43,25 @@ Begins Classify(std::string_view line) {
   return Begins::kNothing;
 }
 
+// What is wrong with a name expression: NVRTC compiles it as a #pragma of a text of its own. "__nv_name_map(2): error:
+// why\n  #pragma nv_mangled_name scale<flot>\n ..." becomes "CudaOptions::name_expressions: 'scale<flot>': why". Of
+// several messages on one expression, the first tells.
+void NameExpressions(std::vector<Diagnostics::Message>* messages) {
+  constexpr std::string_view kText = "__nv_name_map(", kError = ": error: ", kPragma = "#pragma nv_mangled_name ";
+  std::set<std::string, std::less<>> told;
+  const auto again = [&](Diagnostics::Message& message) {
+    const std::string_view text = message.text;
+    const size_t why = text.find(kError), line = text.find('\n'), pragma = text.find(kPragma);
+    if (text.substr(0, kText.size()) != kText || why > line || pragma == text.npos) return false;
+    const size_t name = pragma + kPragma.size();
+    const std::string expression(text.substr(name, text.find('\n', name) - name));
+    message.text = absl::StrCat("CudaOptions::name_expressions: '", expression,
+                                "': ", message.text.substr(why + kError.size(), line - why - kError.size()));
+    return !told.insert(expression).second;
+  };
+  messages->erase(std::remove_if(messages->begin(), messages->end(), again), messages->end());
+}
+
 }  // namespace
 
 Diagnostics ReadLog(std::string log) {
@@ -55,6 +77,7 @@ Diagnostics ReadLog(std::string log) {
   for (Diagnostics::Message& message : messages) {
     while (!message.text.empty() && message.text.back() == '\n') message.text.pop_back();
   }
+  NameExpressions(&messages);
   return Diagnostics(std::move(log), std::move(messages));
 }
 

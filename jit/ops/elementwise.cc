@@ -219,6 +219,14 @@ absl::StatusOr<ir::Kernel> Elementwise::State::KernelLike(const Signature& argum
       return BadArgument(argument.name, absl::StrCat("has layout #", static_cast<int>(argument.layout),
                                                      "; give Layout::kStrided or Layout::kContiguous"));
     }
+    if (argument.kind == ParamKind::kArray && argument.index > IndexWidth::kIndex32) {
+      return BadArgument(argument.name, absl::StrCat("has index width #", static_cast<int>(argument.index),
+                                                     "; give IndexWidth::kIndex64 or IndexWidth::kIndex32"));
+    }
+    if (argument.vector_rows && argument.layout == Layout::kStrided) {
+      return BadArgument(argument.name,
+                         "is strided, and only contiguous arrays have rows of whole vectors; leave vector_rows out");
+    }
     if (argument.dtype == DType::kVoid || argument.kind > ParamKind::kArray) {
       return BadArgument(argument.name, "is neither a number nor an array of a dtype");
     }

@@ -237,20 +237,20 @@ absl::Status ExpressionParser::Integer() {
 
 absl::Status ExpressionParser::Float() {
   const Span span = Now().span;
-  std::string_view digits = cursor_.TextOf(Now());
-  const bool hex = digits.size() > 1 && (digits[1] == 'x' || digits[1] == 'X');
-  if (hex) digits.remove_prefix(2);
+  const std::string_view spelled = cursor_.TextOf(Now());
+  const bool hex = spelled.size() > 1 && (spelled[1] == 'x' || spelled[1] == 'X');
+  const std::string_view digits = spelled.substr(hex ? 2 : 0);
   double value = 0;
   const auto result = absl::from_chars(digits.data(), digits.data() + digits.size(), value,
                                        hex ? absl::chars_format::hex : absl::chars_format::general);
   if (result.ec == std::errc::result_out_of_range) {
     const bool large = value > 1 || value < -1;
-    return source_.ErrorAt(span, Cat("the number ", Shorten(digits), " is out of range"),
+    return source_.ErrorAt(span, Cat("the number ", Shorten(spelled), " is out of range"),
                            large ? "the largest float64 is 1.7976931348623157e308"
                                  : "the smallest float64 is 4.9406564584124654e-324; write 0.0 for zero");
   }
   if (result.ec != std::errc() || result.ptr != digits.data() + digits.size()) {
-    return source_.ErrorAt(span, Cat("malformed number '", Shorten(digits), "'"));
+    return source_.ErrorAt(span, Cat("malformed number '", Shorten(spelled), "'"));
   }
   Emit(NodeKind::kFloat, span).bits = std::bit_cast<uint64_t>(value);
   ++cursor_.at;

@@ -62,7 +62,10 @@ TEST_F(CliTest, EveryCommandHasHelp) {
     command.push_back("--help");
     EXPECT_THAT(Ok(command), HasSubstr(usage));
   }
-  EXPECT_THAT(Refused({"cache", "prune", "--bytes", "-1"}), HasSubstr("--bytes"));
+  for (const std::string& bound : {std::string("-1"), std::string(300, '9'), std::string("1.5"), std::string("1e3")}) {
+    EXPECT_THAT(Refused({"cache", "prune", "--bytes", bound}),
+                HasSubstr("--bytes: '" + bound.substr(0, 40) + "' is no number of bytes"));
+  }
 }
 
 TEST_F(CliTest, HelpTeaches) {
@@ -169,6 +172,7 @@ TEST_F(CliTest, EvalRefuses) {
   EXPECT_THAT(Refused({"eval", "y = x", "x=[[[[[[[[[1]]]]]]]]]"}), HasSubstr("more than 8 dimensions"));
   EXPECT_THAT(Refused({"eval", "y = x", "x=@/nowhere"}), HasSubstr("file '/nowhere' cannot be read"));
   EXPECT_THAT(Refused({"eval", "y = x", "x=@/tmp"}), HasSubstr("file '/tmp' cannot be read"));
+  EXPECT_THAT(Refused({"eval", "y = x", "x:f32=@/dev/zero"}), HasSubstr("file '/dev/zero' has more than 256 MiB"));
   EXPECT_THAT(Refused({"eval", "y = x", "x=1", "--device", "tpu"}), HasSubstr("tpu"));
 }
 
@@ -253,6 +257,8 @@ TEST_F(CliTest, CompileRefuses) {
               HasSubstr("argument 'w' is not in the text, which has x, z"));
   EXPECT_THAT(Refused({"compile", "z = x", "--types", "x:f32[],x:f64[]"}), HasSubstr("argument 'x' is given twice"));
   EXPECT_THAT(Refused({"compile", "z = x", "--types", "x"}), HasSubstr("--types: 'x' is not NAME:DTYPE"));
+  EXPECT_THAT(Refused({"compile", "z = a * x", "--types", "a:f32,,x:f32[]"}),
+              HasSubstr("--types: '' is not NAME:DTYPE"));
   EXPECT_THAT(Refused({"compile", "z = x", "--types", "x:f31[]"}), HasSubstr("--types: 'x:f31[]' is not NAME:DTYPE"));
   EXPECT_THAT(Refused({"compile", "z = x", "--types", "x:f32[],z:f32"}), HasSubstr("argument 'z' is an output"));
   EXPECT_THAT(

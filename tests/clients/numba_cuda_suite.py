@@ -3,7 +3,7 @@
   numba_cuda_suite.py [--jobs N] [--limit SECONDS] [WORD]...     only modules whose names have one of the words
 
 A line is `slipway-outcome OUTCOME TEST`, OUTCOME being passed, failed, error, skipped, or, of a module whose process did not
-come to its end, died or unfinished. Wants pytest, cffi, psutil and ml_dtypes, which the tests import.
+come to its end, died or unfinished. Wants pytest, cffi, psutil, ml_dtypes and filecheck, which the tests import.
 """
 
 import argparse

@@ -21,6 +21,7 @@
 #include "slipway/disk_cache.h"
 #include "slipway/kernel_cache.h"
 #include "slipway/stream.h"
+#include "tests/comma_locale.h"
 
 namespace slipway {
 namespace {
@@ -170,6 +171,26 @@ TEST_F(CudaTest, FoldersWithBlanksAndOtherLetters) {
   EXPECT_THAT(CompileCudaFile(device_, folder + "/quelle.cu").status().message(), HasSubstr("own.h(1): error"));
 }
 
+// Neither what an #if hides nor what is only asked for, but what a macro names and what an option includes.
+TEST_F(CudaTest, FilesThatWereReallyRead) {
+  const auto path = [&](const std::string& name) { return (folder_ / name).string(); };
+  for (const char* name : {"hidden.h", "asked.h", "macro.h", "option.h", "deep.h"}) {
+    internal::WriteWholeFile(path(name), "");
+  }
+  internal::WriteWholeFile(path("first.h"), "#pragma once\n#include \"deep.h\"\n");
+  const std::string source =
+      "#include <first.h>\n#include <memory.h>\n#if 0\n#include <hidden.h>\n#endif\n#if __has_include(<asked.h>)\n"
+      "#define NAME <macro.h>\n#endif\n#include NAME\n#include <slipway/device.h>\n"
+      "extern \"C\" __global__ void f() {}\n";
+  const CudaOptions options = {.headers = {{"memory.h", "#include <first.h>\n"}},
+                               .include_paths = {path("")},
+                               .options = {"--pre-include=" + path("option.h")}};
+  const auto code = CompileCudaSource(source, kTarget, options);
+  ASSERT_TRUE(code.ok()) << code.status();
+  if (NvrtcVersion().value() != "13.0") GTEST_SKIP() << "whether this NVRTC tells is not known";
+  EXPECT_THAT(code->included, ElementsAre(path("option.h"), path("first.h"), path("deep.h"), path("macro.h")));
+}
+
 // FC-31: an error on the user's line 3 behind a long preamble that is not theirs.
 TEST_F(CudaTest, ErrorsShowTheUsersLine) {
   std::string preamble;
@@ -216,11 +237,22 @@ TEST_F(CudaTest, WhatIsRefused) {
   EXPECT_THAT(Compile(fine, {.options = {"DN=1"}}).message(), HasSubstr("option 'DN=1' is not one of NVRTC's"));
   EXPECT_THAT(Compile(fine, {.options = {"-I", "/folder"}}).message(), HasSubstr("option '-I' lacks its argument"));
   EXPECT_THAT(Compile(fine, {.options = {"--frobnicate"}}).message(),
-              AllOf(HasSubstr("does not take these options"), HasSubstr("--frobnicate")));
+              AllOf(HasSubstr("does not take these options"), HasSubstr("--frobnicate"), Not(HasSubstr("sm_"))));
+  for (const char* option : {"-dlto", "--optix-ir"}) {
+    EXPECT_THAT(Compile(fine, {.options = {option}}).message(),
+                AllOf(HasSubstr("NVRTC made no PTX with these options ("), HasSubstr(option)));
+  }
+  EXPECT_EQ(Compile(fine, {.file_name = "a\nb.cu"}).message(),
+            "CudaOptions::file_name 'a\\nb.cu' has a line break or a NUL; one line is wanted");
+  EXPECT_EQ(Compile(fine, {.name_expressions = {"f\n#error"}}).message(),
+            "CudaOptions::name_expressions: 'f\\n#error' has a line break or a NUL; one line is wanted");
+  EXPECT_EQ(Compile(fine, {.headers = {{std::string("a\0.h", 4), ""}}}).message(),
+            "CudaOptions::headers: 'a\\x00.h' has a line break or a NUL; one line is wanted");
   EXPECT_THAT(Compile(std::string("a\0b", 3)).message(), HasSubstr("NUL"));
   const absl::Status old = CompileCudaSource(fine, {.sm = 10, .ptx_isa = 63}).status();
   EXPECT_THAT(old.message(), AllOf(HasSubstr("compute_10"), HasSubstr("it knows sm_")));
-  EXPECT_THAT(Compile(fine, {.name_expressions = {"missing<float>"}}).message(), HasSubstr("missing"));
+  EXPECT_EQ(Compile(fine, {.name_expressions = {"missing<float>", "f"}}).message(),
+            "CudaOptions::name_expressions: 'missing<float>': identifier \"missing\" is undefined");
   EXPECT_THAT(Compile("#include <nowhere.h>\n").message(), HasSubstr("nowhere.h"));
   EXPECT_THAT(Compile(fine, {.headers = {{"a.h", ""}, {"a.h", ""}}}).message(),
               HasSubstr("header 'a.h' is given twice"));
@@ -238,6 +270,49 @@ TEST_F(CudaTest, WhatIsRefused) {
                              .value();
   EXPECT_THAT(templates.Get<double>("scale<flot>").status().message(),
               HasSubstr("no kernel 'scale<flot>' in the module (did you mean 'scale<float>'?); it has scale<"));
+}
+
+// A driver would say only that it cannot load the module.
+TEST_F(CudaTest, FunctionsThatNobodyDefines) {
+  const char* const source =
+      "extern \"C\" __device__ int g(int);\nextern \"C\" __global__ void f(int* y) { *y = g(*y); }";
+  const auto module = CompileCuda(device_, source);
+  ASSERT_TRUE(module.ok()) << module.status();
+  constexpr const char* kWhy = "'g' is not defined: kernel 'f' of the source uses it (declared in line ";
+  EXPECT_THAT(module->Get<int*>("f").status().message(),
+              AllOf(HasSubstr(kWhy), HasSubstr(". CudaOptions::link gives functions of elsewhere")));
+  EXPECT_THAT(module->module().status().message(), HasSubstr(kWhy));
+}
+
+// FC-31: numbers with a decimal comma in a source's PTX, in options or in keys would be other numbers, or none.
+TEST_F(CudaTest, WhateverTheLocale) {
+  ASSERT_TRUE(SetDiskCacheFolder((folder_ / "cache").string()).ok());
+  const auto compile = [] {
+    ClearKernelCache();
+    return CompileCudaSource("extern \"C\" __global__ void f(float* y) { *y = *y * 1234.5f + SCALE; }", kTarget,
+                             {.options = {"-DSCALE=2048.25", "--maxrregcount=64"}})
+        .value();
+  };
+  const CudaCode plain = compile();
+  EXPECT_FALSE(plain.from_disk);
+  const auto check = [&](const char* locale) {
+    CudaCode code = compile();
+    EXPECT_TRUE(code.from_disk) << locale;
+    EXPECT_EQ(code.ptx, plain.ptx) << locale;
+    // Compiled anew.
+    ASSERT_TRUE(SetDiskCacheFolder((folder_ / locale).string()).ok());
+    code = compile();
+    EXPECT_FALSE(code.from_disk) << locale;
+    EXPECT_EQ(code.ptx, plain.ptx) << locale;
+    ASSERT_TRUE(SetDiskCacheFolder((folder_ / "cache").string()).ok());
+  };
+  {
+    const CommaStreams streams;
+    check("streams");
+  }
+  const CommaLocale comma;
+  if (!comma.set()) GTEST_SKIP() << "localedef is not installed";
+  check("comma");
 }
 
 // What is on disk is found by all that shapes it.

@@ -58,6 +58,28 @@ TEST(Diagnostics, ManyErrors) {
   EXPECT_THAT(CudaLog(status), HasSubstr("k.cu(500): error"));
 }
 
+TEST(Diagnostics, NameExpressionsAreCalledWhatTheyAre) {
+  constexpr char kNames[] = R"(__nv_name_map(2): error: identifier "missing" is undefined
+  #pragma nv_mangled_name missing<float>
+                          ^
+
+__nv_name_map(2): error: type name is not allowed
+  #pragma nv_mangled_name missing<float>
+                                  ^
+
+__nv_name_map(3): error: expected a ">"
+  #pragma nv_mangled_name g<int
+                               ^
+
+3 errors detected in the compilation of "kernel.cu".
+)";
+  const absl::Status status = ReadLog(kNames).Failure("kernel.cu", "");
+  EXPECT_EQ(status.message(),
+            "CudaOptions::name_expressions: 'missing<float>': identifier \"missing\" is undefined\n"
+            "CudaOptions::name_expressions: 'g<int': expected a \">\"");
+  EXPECT_EQ(CudaLog(status) + "\n", kNames);
+}
+
 TEST(Diagnostics, LogsOfOtherForms) {
   EXPECT_EQ(ReadLog("").Failure("k.cu", "NVRTC_ERROR_OUT_OF_MEMORY").message(), "k.cu: NVRTC_ERROR_OUT_OF_MEMORY");
   EXPECT_EQ(ReadLog("something else\n").Failure("k.cu", "").message(), "something else");

@@ -21,6 +21,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "slipway/disk_cache.h"
+#include "tests/comma_locale.h"
 
 namespace slipway {
 namespace {
@@ -97,6 +98,26 @@ TEST_F(DiskCacheTest, KeepsWhatIsStored) {
     ASSERT_EQ(stat(file.c_str(), &info), 0);
     EXPECT_EQ(info.st_mode & 077, 0u);
   }
+}
+
+// Entries of one locale are those of another: neither groups the digits of a size, or writes a comma.
+TEST_F(DiskCacheTest, WhateverTheLocale) {
+  const std::string large(123456, 'x');
+  StoreOnDisk("ptx", "plain", large);
+  const auto check = [&](const std::string& key) {
+    EXPECT_EQ(LoadFromDisk("ptx", "plain"), large);
+    StoreOnDisk("ptx", key, large);
+    EXPECT_EQ(LoadFromDisk("ptx", key), large);
+    for (const DiskCacheEntry& entry : List()) EXPECT_TRUE(entry.status.ok()) << entry.status;
+  };
+  {
+    const CommaStreams streams;
+    check("streams");
+  }
+  EXPECT_EQ(LoadFromDisk("ptx", "streams"), large);
+  const CommaLocale comma;
+  if (!comma.set()) GTEST_SKIP() << "localedef is not installed";
+  check("comma");
 }
 
 TEST_F(DiskCacheTest, NeitherAFlippedByteNorACutIsEverAHit) {
@@ -250,6 +271,10 @@ TEST_F(DiskCacheTest, WhatTheEnvironmentSays) {
     for (size_t at = out.find("slipway:"); at != out.npos; at = out.find("slipway:", at + 1)) ++warnings;
     return warnings;
   };
+  run({{"XDG_CACHE_HOME", "relative"}}, [&](const std::string& out) {
+    EXPECT_THAT(out, HasSubstr("XDG_CACHE_HOME, relative, is relative and so ignored, and SLIPWAY_CACHE_DIR and HOME "
+                               "are not set; set SLIPWAY_CACHE_DIR"));
+  });
   // A home that is not there is not made.
   run({{"HOME", root_ + "/nobody"}}, [&](const std::string& out) {
     EXPECT_THAT(out, HasSubstr("$HOME, " + root_ + "/nobody, cannot be looked at (No such file or directory)"));

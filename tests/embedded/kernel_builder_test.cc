@@ -268,13 +268,23 @@ TEST_F(Building, Mistakes) {
   {
     KernelBuilder b("k");
     b.BeginIf(b.Literal(true));
-    EXPECT_EQ(b.Ir().status().message(), "kernel 'k': 1 open block(s) were not ended");
+    EXPECT_EQ(b.Ir().status().message(), "kernel 'k' ends while an if is open; end that first");
   }
   {
     KernelBuilder b("k");
     b.BeginIf(b.Literal(true));
     b.EndFor();
-    EXPECT_THAT(Message(b.status()), HasSubstr("does not close the innermost open block"));
+    EXPECT_EQ(Message(b.status()), "the end of a for comes while an if is open; end that first");
+  }
+  {
+    KernelBuilder b("k");
+    b.Else();
+    EXPECT_EQ(Message(b.status()), "else closes nothing: no block is open");
+  }
+  {
+    KernelBuilder b("k");
+    b.Apply(std::string("sqrt\0x", 6), {b.Literal(1.0)});
+    EXPECT_EQ(Message(b.status()), "kernel 'k': there is no operator or function 'sqrt\\x00x'");
   }
   {
     KernelBuilder b("k");
@@ -321,6 +331,36 @@ TEST_F(Building, OneThatWasMovedFromSaysSo) {
   x[0] = 1;  // Of the one that it was moved to.
   EXPECT_EQ(moved.status(), absl::OkStatus());
   EXPECT_TRUE(moved.Build(device).ok());
+}
+
+// Enumerators that come from data may be any number.
+TEST_F(Building, EnumeratorsThatThereAreNot) {
+  const auto message = [](auto&& build) {
+    KernelBuilder b("k");
+    AnyArrayVar x = b.Array("x", DType::kInt32, 1);
+    b.Within([&] { build(b, x); });
+    return Message(b.status());
+  };
+  EXPECT_EQ(message([](KernelBuilder& b, auto&) { b.RoundCast(DType::kInt32, b.Literal(1.5), Rounding{9}); }),
+            "kernel 'k': a cast's rounding is none of Rounding's; kNearest, kToZero, kUp or kDown is wanted");
+  EXPECT_EQ(message([](KernelBuilder& b, auto&) { b.Array("y", DType::kInt8, 1, Layout{9}); }),
+            "array 'y' has layout #9 and index width #0; enumerators of Layout and IndexWidth are wanted");
+  EXPECT_EQ(message([](KernelBuilder& b, auto&) { b.Array("y", DType::kInt8, 1, Layout::kContiguous, Alignment{9}); }),
+            "kernel 'k': array 'y' has alignment #9; Alignment::kElement, kVector or kVectorRows is wanted");
+  EXPECT_EQ(message([](KernelBuilder& b, auto&) { b.Fence(MemoryScope{9}); }),
+            "a fence's scope is none of MemoryScope's; kBlock, kDevice or kSystem is wanted");
+  EXPECT_EQ(message([](auto&, AnyArrayVar& x) { AtomicAdd(x[0], 1, MemoryOrder{9}); }),
+            "atomic add on 'x': its order or scope is none of memory_model.h's");
+  constexpr const char* kWrongAccess = "access to 'x': its kind, hint, order or scope is none of memory_model.h's";
+  for (const MemoryAccess access : {MemoryAccess::Cached(CacheHint{9}), MemoryAccess::Atomic(MemoryOrder{9}),
+                                    MemoryAccess::Relaxed(MemoryScope{9}), MemoryAccess{MemoryAccess::Kind{9}}}) {
+    EXPECT_EQ(message([&](auto&, AnyArrayVar& x) { Load(x[0], access); }), kWrongAccess);
+    EXPECT_EQ(message([&](auto&, AnyArrayVar& x) { Store(x[0], 1, access); }), kWrongAccess);
+  }
+  for (const uint32_t registers : {15u, 256u}) {
+    EXPECT_THAT(message([&](KernelBuilder& b, auto&) { b.Bounds({.max_registers = registers}); }),
+                HasSubstr(std::to_string(registers) + " registers (16 to 255)"));
+  }
 }
 
 // Where an array lies is stated, believed by the code, and checked by launches.

@@ -75,15 +75,15 @@ TEST_F(BuilderTest, AValueOfAnotherKernelIsRefused) {
 TEST_F(BuilderTest, BlocksAreEndedInOrder) {
   b.BeginIf(Of(DType::kBool));
   b.EndFor();
-  EXPECT_EQ(Message(), "the end of a for does not close the innermost open block");
+  EXPECT_EQ(Message(), "the end of a for comes while an if is open; end that first");
 }
 TEST_F(BuilderTest, ElseWithoutIf) {
   b.BeginElse();
-  EXPECT_EQ(Message(), "else does not close the innermost open block");
+  EXPECT_EQ(Message(), "else closes nothing: no block is open");
 }
 TEST_F(BuilderTest, BlocksAreEnded) {
   b.BeginIf(Of(DType::kBool));
-  EXPECT_EQ(std::move(b).Finish().status().message(), "kernel 'k': 1 open block(s) were not ended");
+  EXPECT_EQ(std::move(b).Finish().status().message(), "kernel 'k' ends while an if is open; end that first");
 }
 TEST_F(BuilderTest, BlocksNestToALimit) {
   for (int i = 0; i < kMaxDepth; ++i) b.BeginIf(Of(DType::kBool));

@@ -51,7 +51,23 @@ TEST_F(BuilderTest, ALiteralThatDoesNotFitIsAnError) {
 }
 TEST_F(BuilderTest, ANegativeLiteralDoesNotFitUnsigned) {
   b.Apply(Op::kMul, {Of(DType::kUInt32), L(int64_t{-1})});
-  EXPECT_THAT(Message(), HasSubstr("literal -1 does not fit uint32"));
+  EXPECT_EQ(Message(), "'*': literal -1 does not fit uint32; use a wider type, such as a cast to int64");
+}
+TEST_F(BuilderTest, TheAdvisedTypeHoldsBothSides) {
+  const struct {
+    DType type;
+    int64_t literal;
+    const char* wider;
+  } cases[] = {{DType::kInt8, 40000, "int32"},   {DType::kInt32, int64_t{1} << 31, "int64"},
+               {DType::kUInt8, -1, "int16"},     {DType::kUInt8, -40000, "int32"},
+               {DType::kUInt16, 70000, "int32"}, {DType::kUInt16, -1, "int32"},
+               {DType::kUInt32, -1, "int64"},    {DType::kUInt32, int64_t{1} << 40, "int64"},
+               {DType::kUInt64, -1, "float64"}};
+  for (const auto& each : cases) {
+    b = Builder("k");
+    b.Apply(Op::kAdd, {b.Scalar(b.AddScalar("x", each.type)), L(each.literal)});
+    EXPECT_THAT(Message(), testing::EndsWith(std::string("such as a cast to ") + each.wider)) << each.literal;
+  }
 }
 TEST_F(BuilderTest, AFloatLiteralThatOverflowsIsAnError) {
   b.Apply(Op::kAdd, {Of(DType::kFloat32), L(2e50)});

@@ -1,12 +1,10 @@
 // What stands in the PTX, and what Compile() refuses.
 #include "jit/compile.h"
 
-#include <clocale>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
-#include <locale>
 #include <string>
 #include <thread>
 #include <utility>
@@ -16,6 +14,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "jit/builder.h"
+#include "tests/comma_locale.h"
 
 namespace slipway {
 namespace {
@@ -85,26 +84,14 @@ TEST(CompileLiterals, ReachThePtxBitForBit) {  // FC-05
   }
 }
 
-// Commas for points and a full stop every three digits, as in many European locales.
-struct CommaPunctuation : std::numpunct<char> {
-  char do_decimal_point() const override { return ','; }
-  char do_thousands_sep() const override { return '.'; }
-  std::string do_grouping() const override { return "\3"; }
-};
-
 TEST(CompileLiterals, DoNotDependOnTheLocale) {  // FC-11
   const ir::Kernel kernel =
       MapKernel(DType::kFloat64, 1, [](Builder& b, auto& v) { return AddLiteral(b, v[0], 1234567.25); });
   absl::StatusOr<CompiledKernel> plain = Compile(kernel, kTarget);
   ASSERT_TRUE(plain.ok()) << plain.status();
-  const std::string before = std::setlocale(LC_ALL, nullptr);
-  const std::locale classic = std::locale::global(std::locale(std::locale::classic(), new CommaPunctuation));
-  for (const char* name : {"cs_CZ.UTF-8", "de_DE.UTF-8", "fr_FR.UTF-8"}) {
-    if (std::setlocale(LC_ALL, name) != nullptr) break;
-  }
+  const CommaStreams streams;
+  const CommaLocale comma;  // Where there is localedef.
   absl::StatusOr<CompiledKernel> with_commas = Compile(kernel, kTarget);
-  std::locale::global(classic);
-  std::setlocale(LC_ALL, before.c_str());
   ASSERT_TRUE(with_commas.ok()) << with_commas.status();
   EXPECT_EQ(plain->inspection->ptx, with_commas->inspection->ptx);
   EXPECT_EQ(plain->inspection->ir, with_commas->inspection->ir);

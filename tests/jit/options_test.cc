@@ -293,6 +293,8 @@ TEST(OptionsTest, RefusesWhatIsOutOfRange) {
   };
   EXPECT_EQ(refusal({.opt_level = 4}), "CompileOptions::opt_level is 4; 0, 1, 2 or 3 is wanted");
   EXPECT_EQ(refusal({.opt_level = -1}), "CompileOptions::opt_level is -1; 0, 1, 2 or 3 is wanted");
+  EXPECT_EQ(refusal({.math = MathLibrary{9}}),
+            "CompileOptions::math is library #9; kAuto, kLibdevice or kLibclc is wanted");
   EXPECT_EQ(refusal({.max_registers = 256}),
             "CompileOptions::max_registers is 256; 16 to 255 are possible, and 0 leaves it to the driver");
   EXPECT_EQ(refusal({.max_registers = 8}),

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "slipway/module.h"
 #include "tests/assembled.h"
+#include "tests/modules/linked_ptx.h"
 
 namespace slipway {
 namespace {
@@ -17,10 +18,6 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
-
-std::string Ptx(const std::string& body, const std::string& version = "7.0", const std::string& target = "sm_75") {
-  return absl::StrCat(".version ", version, "\n.target ", target, "\n.address_size 64\n", body);
-}
 
 absl::StatusOr<std::string> Join(const std::vector<std::string>& texts) {
   std::vector<LinkInput> inputs;
@@ -41,16 +38,6 @@ std::string Refusal(const std::vector<std::string>& texts) {
   return std::string(joined.status().message());
 }
 
-constexpr char kCaller[] = R"(
-.extern .func (.param .b32 r) f (.param .b32 a);
-.visible .entry k(.param .u64 p) {
-  .reg .b32 %r<3>; .reg .b64 %rd<2>;
-  mov.u32 %r1, %tid.x;
-  { .param .b32 a0; .param .b32 r0; st.param.b32 [a0], %r1; call.uni (r0), f, (a0); ld.param.b32 %r2, [r0]; }
-  ld.param.u64 %rd1, [p];
-  st.global.u32 [%rd1], %r2;
-  ret;
-})";
 constexpr char kTwice[] = R"(
 .visible .func (.param .b32 r) f (.param .b32 a) {
   .reg .b32 %r<3>;
@@ -63,8 +50,8 @@ constexpr char kTwice[] = R"(
 TEST(JoinTest, ADeclarationGivesWayToTheDefinition) {
   for (const auto& texts : {std::vector{Ptx(kCaller), Ptx(kTwice)}, std::vector{Ptx(kTwice), Ptx(kCaller)}}) {
     const std::string joined = Joined(texts);
-    EXPECT_THAT(joined,
-                AllOf(Not(HasSubstr(".extern")), Not(HasSubstr(".visible .func")), HasSubstr(".visible .entry k")));
+    EXPECT_THAT(joined, AllOf(Not(HasSubstr(".extern")), Not(HasSubstr(".visible .func")),
+                              HasSubstr(".visible .entry call_f")));
   }
 }
 
@@ -154,7 +141,7 @@ TEST(JoinTest, FilesAndLinesKeepTheirPlaces) {
 TEST(JoinTest, WhatDoesNotFitTogether) {
   EXPECT_THAT(
       Refusal({Ptx(kCaller)}),
-      HasSubstr("'f' is not defined: kernel 'k' of a.ptx uses it (declared in line 5) and nothing is linked with "
+      HasSubstr("'f' is not defined: kernel 'call_f' of a.ptx uses it (declared in line 5) and nothing is linked with "
                 "it; names of C++ functions are mangled unless they are extern \"C\""));
   EXPECT_THAT(Refusal({Ptx(kCaller), Ptx("")}), HasSubstr("and no other text has it"));
   EXPECT_THAT(Refusal({Ptx(kTwice), Ptx(kTwice)}),
@@ -164,6 +151,10 @@ TEST(JoinTest, WhatDoesNotFitTogether) {
   EXPECT_THAT(Refusal({Ptx(kCaller), Ptx(other)}),
               HasSubstr("'f' is declared otherwise than it is defined: a.ptx has '.func (.param .b32 r) f "
                         "(.param .b32 a)', and b.ptx '.func (.param .b32 r) f (.param .b64 a)'"));
+  // As nvlink does: "Prototype doesn't match".
+  EXPECT_THAT(Refusal({Ptx(kCaller), Ptx(".visible .func f (.param .b32 a) { ret; }")}),
+              HasSubstr("'f' is declared otherwise than it is defined: a.ptx has '.func (.param .b32 r) f "
+                        "(.param .b32 a)', and b.ptx '.func f (.param .b32 a)'"));
   EXPECT_THAT(Refusal({Ptx(".extern .global .align 4 .f32 x; .visible .entry k() { .reg .f32 %f<2>; ld.global.f32 "
                            "%f1, [x]; ret; }"),
                        Ptx(".visible .global .align 8 .f64 x;")}),

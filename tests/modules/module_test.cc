@@ -24,6 +24,7 @@
 #include "tests/assembled.h"
 #include "tests/driver/backends.h"
 #include "tests/modules/images.h"
+#include "tests/modules/linked_ptx.h"
 
 namespace slipway {
 namespace {
@@ -62,27 +63,8 @@ constexpr char kPtx[] = R"(
 }
 )";
 
-// y[i] = f(i), of a function that is elsewhere.
-constexpr char kCaller[] = R"(
-.version 7.0
-.target sm_75
-.address_size 64
-.extern .func (.param .b32 r) f (.param .b32 a);
-.visible .entry call_f(.param .u64 y) {
-  .reg .b32 %r<3>; .reg .b64 %rd<4>;
-  mov.u32 %r1, %tid.x;
-  { .param .b32 a0; .param .b32 r0; st.param.b32 [a0], %r1; call.uni (r0), f, (a0); ld.param.b32 %r2, [r0]; }
-  ld.param.u64 %rd1, [y];
-  mul.wide.u32 %rd2, %r1, 4;
-  add.s64 %rd3, %rd1, %rd2;
-  st.global.u32 [%rd3], %r2;
-  ret;
-}
-)";
-constexpr char kSquare[] = R"(
-.version 7.0
-.target sm_75
-.address_size 64
+const std::string caller = Ptx(kCaller);
+const std::string square = Ptx(R"(
 .visible .global .align 4 .u32 calls;
 .visible .func (.param .b32 r) f (.param .b32 a) {
   .reg .b32 %r<3>;
@@ -92,7 +74,7 @@ constexpr char kSquare[] = R"(
   st.param.b32 [r], %r2;
   ret;
 }
-)";
+)");
 
 LaunchConfig OneBlock(uint32_t threads) { return {.grid = {1, 1, 1}, .block = {threads, 1, 1}}; }
 
@@ -216,7 +198,7 @@ TEST_P(ComputingModuleTest, FatbinsWithPtx) {
 }
 
 TEST_P(ComputingModuleTest, LinkedTexts) {
-  const Module module = Module::Link(device_, {{"caller.ptx", kCaller}, {"square.ptx", kSquare}}).value();
+  const Module module = Module::Link(device_, {{"caller.ptx", caller}, {"square.ptx", square}}).value();
   const auto y = Array<int32_t, 1>::Zeros(device_, 8).value();
   const Kernel kernel =
       Kernel::FromModule(module, "call_f", {{.name = "y", .kind = ParamKind::kPointer, .dtype = DType::kInt32}})
@@ -225,17 +207,16 @@ TEST_P(ComputingModuleTest, LinkedTexts) {
   ASSERT_TRUE(stream_.Synchronize().ok());
   EXPECT_THAT(y.ToVector().value(), ElementsAre(0, 1, 4, 9, 16, 25, 36, 49));
   EXPECT_EQ(GetSymbol<uint32_t>(module, "calls").value(), 8);
-  AssembleAfterTests(JoinPtx(std::vector<LinkInput>{{"caller.ptx", kCaller}, {"square.ptx", kSquare}}).value());
+  AssembleAfterTests(JoinPtx(std::vector<LinkInput>{{"caller.ptx", caller}, {"square.ptx", square}}).value());
 }
 
 TEST_P(ComputingModuleTest, AFatbinIsLinkedLikeAText) {
   if (!device_.is_cpu()) GTEST_SKIP() << "a driver's linker wants what nvcc makes";
   const Module module =
-      Module::Link(device_, {{"caller.ptx", kCaller}, {"square.fatbin", Fatbin({{.sm = 75, .bytes = kSquare}})}})
-          .value();
+      Module::Link(device_, {{"caller.ptx", caller}, {"square.fatbin", Fatbin({{.sm = 75, .bytes = square}})}}).value();
   EXPECT_THAT(module.kernels(), ElementsAre("call_f"));
   const absl::Status undefined =
-      Module::Link(device_, {{"caller.fatbin", Fatbin({{.sm = 75, .bytes = kCaller}})}}).status();
+      Module::Link(device_, {{"caller.fatbin", Fatbin({{.sm = 75, .bytes = caller}})}}).status();
   EXPECT_THAT(Message(undefined),
               AllOf(HasSubstr("cannot link on "), HasSubstr("'f' is not defined: kernel 'call_f' of "
                                                             "caller.fatbin uses it")));
@@ -340,6 +321,8 @@ TEST_P(ComputingModuleTest, Attributes) {
        {CachePreference::kNone, CachePreference::kShared, CachePreference::kL1, CachePreference::kEqual}) {
     EXPECT_TRUE(SetCachePreference(kernel, preference).ok());
   }
+  EXPECT_THAT(Message(SetCachePreference(kernel, CachePreference{9})),
+              HasSubstr("kernel 'apply': cache preference #9 is none of CachePreference's"));
   for (const int percent : {-2, 101}) {
     EXPECT_THAT(Message(SetSharedCarveout(kernel, percent)),
                 HasSubstr(absl::StrCat("kernel 'apply': a carve-out of ", percent,
@@ -360,9 +343,9 @@ TEST_P(ModuleTest, WhatIsNoImageIsRefusedBeforeTheDriverSeesIt) {
   EXPECT_THAT(refusal(Cubin(0, 0, EM_X86_64)), HasSubstr("the image is a host object"));
   EXPECT_THAT(refusal(absl::StrCat(kPtx, std::string("\0more", 5))), HasSubstr("the PTX has a zero byte at offset"));
   EXPECT_THAT(Message(Module::Link(device_, {}).status()), HasSubstr("Module::Link: there is nothing to link"));
-  EXPECT_THAT(Message(Module::Link(device_, {{"a.ptx", kCaller}, {"x", "hello"}}).status()),
+  EXPECT_THAT(Message(Module::Link(device_, {{"a.ptx", caller}, {"x", "hello"}}).status()),
               HasSubstr("Module::Link: x: the image is neither"));
-  EXPECT_THAT(Message(Module::Link(device_, {{"a.ptx", kCaller}}).status()),
+  EXPECT_THAT(Message(Module::Link(device_, {{"a.ptx", caller}}).status()),
               HasSubstr("Module::Link: 'f' is not defined: kernel 'call_f' of a.ptx uses it"));
   EXPECT_THAT(Message(Module::LoadFile(device_, "/nowhere/at/all.cubin").status()),
               HasSubstr("Module::LoadFile: '/nowhere/at/all.cubin' cannot be read"));
@@ -398,7 +381,7 @@ TEST_P(ModuleTest, AFileIsTakenForWhatItIs) {
 TEST_P(ModuleTest, LinkingAndVariablesLeaveNothingBehind) {
   const RecordedObjects before = CountRecordedObjects();
   {
-    const Module module = Module::Link(device_, {{"caller.ptx", kCaller}, {"square.ptx", kSquare}}).value();
+    const Module module = Module::Link(device_, {{"caller.ptx", caller}, {"square.ptx", square}}).value();
     EXPECT_THAT(module.kernels(), ElementsAre("call_f"));
     const DeviceMemory one = module.GetGlobal("calls").value();
     const DeviceMemory same = module.GetGlobal("calls").value();
@@ -423,7 +406,7 @@ TEST(ModuleFaultTest, EachCallOfTheDriverMayFail) {
     {
       const Device device = Device::Open(fault.api()).value();
       ASSERT_TRUE(fault.Arm({.function = call.function, .result = CUDA_ERROR_OUT_OF_MEMORY}).ok());
-      const auto module = Module::Link(device, {{"caller.ptx", kCaller}, {"square.ptx", kSquare}});
+      const auto module = Module::Link(device, {{"caller.ptx", caller}, {"square.ptx", square}});
       const absl::Status status = module.ok() ? module->GetGlobal("calls").status() : module.status();
       EXPECT_THAT(Message(status), AllOf(HasSubstr(call.message), HasSubstr("CUDA_ERROR_OUT_OF_MEMORY")));
       fault.Disarm();

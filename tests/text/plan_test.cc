@@ -564,6 +564,14 @@ TEST(FormulaSignatureTest, RanksAndLayoutsThatThereAreNot) {
       {.name = "x", .kind = ParamKind::kArray, .dtype = DType::kFloat32, .rank = 1, .layout = static_cast<Layout>(7)}};
   EXPECT_THAT(std::string(text.CompileFor(target, odd).status().message()),
               HasSubstr("has layout #7; give Layout::kStrided or Layout::kContiguous"));
+  Signature rows = {{.name = "x", .kind = ParamKind::kArray, .dtype = DType::kFloat32, .rank = 2, .vector_rows = true}};
+  EXPECT_THAT(std::string(text.CompileFor(target, rows).status().message()),
+              HasSubstr("is strided, and only contiguous arrays have rows of whole vectors; leave vector_rows out"));
+  rows[0].layout = Layout::kContiguous;
+  EXPECT_TRUE(text.CompileFor(target, rows).ok());
+  rows[0].index = static_cast<IndexWidth>(7);
+  EXPECT_THAT(std::string(text.CompileFor(target, rows).status().message()),
+              HasSubstr("has index width #7; give IndexWidth::kIndex64 or IndexWidth::kIndex32"));
 }
 
 }  // namespace

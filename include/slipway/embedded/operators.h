@@ -5,6 +5,7 @@
 #ifndef SLIPWAY_EMBEDDED_OPERATORS_H_
 #define SLIPWAY_EMBEDDED_OPERATORS_H_
 
+#include <iterator>
 #include <type_traits>
 
 #include "slipway/dtype.h"
@@ -95,9 +96,11 @@ AnyExpr Cast(DType dtype, const X& x) {
 enum class Rounding { kNearest, kToZero, kUp, kDown };
 
 namespace internal {
+// "?" for what is none of them, which tracing refuses.
 constexpr const char* CastKind(Rounding rounding) {
   constexpr const char* kKinds[] = {"rn", "rz", "ru", "rd"};
-  return kKinds[static_cast<int>(rounding)];
+  const auto kind = static_cast<unsigned>(rounding);
+  return kind < std::size(kKinds) ? kKinds[kind] : "?";
 }
 // Whether the bits of an X can be a T's: no bool, and of one size. Numbers of the host program have the bits that fit.
 template <class T, class X>
