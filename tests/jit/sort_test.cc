@@ -9,6 +9,7 @@
 
 #include "slipway/compile_history.h"
 #include "slipway/graph.h"
+#include "slipway/hooks.h"
 #include "slipway/view.h"
 #include "tests/jit/ordered_data.h"
 
@@ -314,6 +315,24 @@ TEST_F(SortsTest, InAGraph) {
     ASSERT_TRUE(exec.Launch(stream_).ok());
     EXPECT_TRUE(SameBits(Read<float>(sorted), Taken(values, OrderOf(values, 0, values.size(), false))));
   }
+}
+
+// One launch for what a block holds; three for each digit of what it does not.
+TEST_F(SortsTest, Launches) {
+  int launches = 0;
+  const HookRegistration hook = AddHook(HookPoint::kBeforeLaunch, [&](const HookEvent&) { ++launches; }).value();
+  const auto launches_of = [&](size_t n, const SortOptions& options = {}) {
+    launches = 0;
+    EXPECT_TRUE(Argsort(stream_, Make<int32_t>(std::vector<int32_t>(n)), options).ok());
+    return launches;
+  };
+  EXPECT_EQ(launches_of(0), 0);
+  EXPECT_EQ(launches_of(1), 1);
+  EXPECT_EQ(launches_of(128), 1);
+  EXPECT_EQ(launches_of(129), 1);
+  EXPECT_EQ(launches_of(2048), 1);
+  EXPECT_EQ(launches_of(2049), 12);
+  EXPECT_EQ(launches_of(2049, {.begin_bit = 3, .end_bit = 12}), 6);
 }
 
 // Other values, sizes and options of the same kind compile nothing.
