@@ -1,5 +1,6 @@
 #include "examples/jagged/call.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -24,6 +25,14 @@ int64_t Call::operator[](std::string_view name) {
   status_.Update(absl::InvalidArgumentError(
       absl::StrCat("argument '", std::string(name), "' is ", Describe(argument), "; wanted int64 or an array")));
   return 0;
+}
+
+int64_t Call::LongestArgument() const {
+  int64_t longest = 0;
+  for (const NamedArg& argument : arguments_) {
+    if (!argument.arg.is_scalar() && argument.arg.rank() == 1) longest = std::max(longest, argument.arg.shape()[0]);
+  }
+  return longest;
 }
 
 const AnyArray& Call::Temporary(int64_t size, DType dtype) {

@@ -33,6 +33,9 @@ class Call {
   // The argument itself; of an unknown name a number, and a failure.
   Arg Argument(std::string_view name);
 
+  // The most elements that an array among the arguments has.
+  int64_t LongestArgument() const;
+
   // An uninitialised array that lives as long as the call, and in memory of the stream, so that queued work may still
   // use it when the call is gone.
   const AnyArray& Temporary(int64_t size, DType dtype = DType::kInt64);

@@ -46,7 +46,7 @@ template <class ListAt>
 void CombineLists(const Scan& offset, const PointerTable& tocarry, const Out<int64_t>& toindex, const Int& n,
                   const Bool& replacement, const Int& length, const ListAt& list_at) {
   if (offset.Count(length, [&](Int i) { return Combinations(list_at(i).count, n, replacement); })) return;
-  ForEachRow(length, [&](Int i, Int lane) {
+  ForEachRow(length, [&](Int i, Lane lane) {
     const List list = list_at(i);
     const Int begin = offset[i];
     InRow(lane, begin, offset[i + 1],

@@ -22,7 +22,7 @@ struct Best {
   Int position;
 };
 template <class Better>
-Best BestOf(const Any& fromptr, const Int& lane, const Int& begin, const Int& end, const Better& better) {
+Best BestOf(const Any& fromptr, const Lane& lane, const Int& begin, const Int& end, const Better& better) {
   constexpr double kWorst = std::is_same_v<Better, combine::Min> ? std::numeric_limits<double>::infinity()
                                                                  : -std::numeric_limits<double>::infinity();
   const AnyExpr worst = Cast(fromptr.dtype(), kWorst);
@@ -42,7 +42,7 @@ Best BestOf(const Any& fromptr, const Int& lane, const Int& begin, const Int& en
 template <class Better>
 void FindBest(const Out<int64_t>& toptr, const Any& fromptr, const In<int64_t>& offsets, const Int& outlength,
               const Better& better) {
-  ForEachRow(outlength, [&](Int b, Int lane) {
+  ForEachRow(outlength, [&](Int b, Lane lane) {
     const Int begin = offsets[b], end = offsets[b + 1];
     If(begin >= end, [&] { toptr[b] = -1; }).Else([&] {
       const Best best = BestOf(fromptr, lane, begin, end, better);
@@ -55,7 +55,7 @@ void FindBest(const Out<int64_t>& toptr, const Any& fromptr, const In<int64_t>& 
 template <class Better>
 void TakeBest(const Any& toptr, const Any& fromptr, const In<int64_t>& offsets, const Int& outlength,
               const AnyNumber& identity, const Better& better) {
-  ForEachRow(outlength, [&](Int b, Int lane) {
+  ForEachRow(outlength, [&](Int b, Lane lane) {
     const Int begin = offsets[b], end = offsets[b + 1];
     If(begin >= end, [&] {
       toptr[2 * b] = identity;
@@ -75,7 +75,7 @@ template <class Combine>
 void ReducePairs(const Any& toptr, const Any& fromptr, const In<int64_t>& offsets, const Int& outlength, double neutral,
                  const Combine& combine) {
   const DType part = fromptr.dtype();
-  ForEachRow(outlength, [&](Int b, Int lane) {
+  ForEachRow(outlength, [&](Int b, Lane lane) {
     const AnyExpr start = MakeComplex(Cast(part, neutral), Cast(part, 0));
     const AnyExpr result = RowReduce(
         lane, offsets[b], offsets[b + 1], start,
@@ -91,7 +91,7 @@ void ReducePairs(const Any& toptr, const Any& fromptr, const In<int64_t>& offset
 template <class Combine>
 void ReduceNonzero(const Any& toptr, const Any& fromptr, const In<int64_t>& offsets, const Int& outlength,
                    int64_t neutral, const Combine& combine) {
-  ForEachRow(outlength, [&](Int b, Int lane) {
+  ForEachRow(outlength, [&](Int b, Lane lane) {
     const AnyExpr result = RowReduce(
         lane, offsets[b], offsets[b + 1], Int(neutral), [&](Int p) { return IsNonzeroAt(fromptr, p); }, combine);
     If(lane == 0, [&] { toptr[b] = Cast(toptr.dtype(), result); });

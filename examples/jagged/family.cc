@@ -16,7 +16,12 @@ Size Of(std::vector<const char*> names, int64_t more) {
 }
 
 Size Rows(std::vector<const char*> names) {
-  return [rows = Of(std::move(names))](Call& call) { return (rows(call) + 1) * 32; };
+  return [rows = Of(std::move(names))](Call& call) { return ThreadsForRows(rows(call), call.LongestArgument()); };
+}
+
+int64_t ThreadsForRows(int64_t rows, int64_t elements) {
+  constexpr int64_t kShort = 16;  // On the average: most lanes of a warp would have nothing to do.
+  return (rows + 1) * (elements <= kShort * rows ? 1 : 32);
 }
 
 const std::vector<Family>& AllFamilies() {

@@ -58,8 +58,10 @@ absl::Status CallFamily(std::string_view name, const Stream& stream, std::initia
 using Size = std::function<int64_t(Call&)>;
 // The product of some arguments (of an array its extent) and `more`, at least 0.
 Size Of(std::vector<const char*> names, int64_t more = 0);
-// A warp for each row, which is what ForEachRow shares out, and one for what is done once.
+// What ForEachRow shares out over rows, and something for what is done once: a warp for each, or a thread where the
+// call's longest array has few elements for each.
 Size Rows(std::vector<const char*> names);
+int64_t ThreadsForRows(int64_t rows, int64_t elements);
 
 // One launch.
 template <class F>

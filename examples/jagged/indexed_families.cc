@@ -142,7 +142,7 @@ std::vector<Family> IndexedFamilies() {
           [](Scan rank, Out<int64_t> toindex, Any fromindex, In<int64_t> offsets, Int outlength, In<int64_t> starts) {
             const auto is_null = [&](Int i) { return Wide(fromindex[i]) < 0; };
             if (rank.Count(fromindex.size(), is_null)) return;
-            ForEachRow(outlength, [&](Int b, Int lane) {
+            ForEachRow(outlength, [&](Int b, Lane lane) {
               InRow(lane, offsets[b], offsets[b + 1],
                     [&](Int i) { If(is_null(i), [&] { toindex[rank[i] - rank[offsets[0]]] = i - starts[b]; }); });
             });
@@ -152,7 +152,7 @@ std::vector<Family> IndexedFamilies() {
       // tocarry[i] = v if v < nextoffsets[b + 1], else -1. `starts` is not used.
       Map("IndexedArray_local_preparenext_64", Rows({"outlength"}),
           [](Out<int64_t> tocarry, In<int64_t> starts, In<int64_t> offsets, In<int64_t> nextoffsets, Int outlength) {
-            ForEachRow(outlength, [&](Int b, Int lane) {
+            ForEachRow(outlength, [&](Int b, Lane lane) {
               const Int begin = offsets[b], next = nextoffsets[b], next_end = nextoffsets[b + 1];
               InRow(lane, begin, offsets[b + 1], [&](Int i) {
                 const Int v = next + (i - begin);
@@ -209,7 +209,7 @@ std::vector<Family> IndexedFamilies() {
                  Out<int64_t> tocarry) {
                 if (rank.Count(index.size(), [&](Int p) { return Wide(index[p]) >= 0; })) return;
                 if (start.Count(length, [&](Int i) { return ValidInRange(rank, fromstarts, fromstops, i); })) return;
-                ForEachRow(length, [&](Int i, Int lane) {
+                ForEachRow(length, [&](Int i, Lane lane) {
                   const Int shift = start[i] - rank[fromstarts[i]];
                   InRow(lane, fromstarts[i], fromstops[i], [&](Int p) {
                     const Int value = Wide(index[p]);

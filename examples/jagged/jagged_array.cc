@@ -266,7 +266,7 @@ absl::StatusOr<std::pair<JaggedArray, JaggedArray>> JaggedArray::Cartesian(const
   static const GenericKernel kPair = MakeGenericKernel(
       "jagged_pair",
       [](Out<int64_t> left, Out<int64_t> right, In<int64_t> pairs, In<int64_t> a, In<int64_t> b, Int lists) {
-        ForEachRow(lists, [&](Int i, Int lane) {
+        ForEachRow(lists, [&](Int i, Lane lane) {
           const Int begin = pairs[i], a_begin = a[i], b_begin = b[i], b_count = b[i + 1] - b_begin;
           InRow(lane, begin, pairs[i + 1], [&](Int p) {
             left[p] = a_begin + (p - begin) / b_count;
@@ -283,7 +283,8 @@ absl::StatusOr<std::pair<JaggedArray, JaggedArray>> JaggedArray::Cartesian(const
   SLIPWAY_ASSIGN_OR_RETURN(const int64_t count, NumberAt(pairs, size(), *stream_));
   SLIPWAY_ASSIGN_OR_RETURN(const AnyArray left, Empty(count));
   SLIPWAY_ASSIGN_OR_RETURN(const AnyArray right, Empty(count));
-  call.LaunchWith(kPair, ForSize(size() * 32), {left, right, pairs, offsets_, other.offsets_, size()});
+  call.LaunchWith(kPair, ForSize(ThreadsForRows(size(), count)),
+                  {left, right, pairs, offsets_, other.offsets_, size()});
   SLIPWAY_RETURN_IF_ERROR(call.status());
   SLIPWAY_ASSIGN_OR_RETURN(JaggedArray firsts, Taken(pairs, left));
   SLIPWAY_ASSIGN_OR_RETURN(JaggedArray seconds, other.Taken(pairs, right));

@@ -35,7 +35,7 @@ std::vector<Family> JaggedSliceFamilies() {
                 };
                 if (to.Count(sliceouterlen, count)) return;
                 // A row that has made a mistake counts for none, so that nothing more is done with it.
-                ForEachRow(sliceouterlen, [&](Int i, Int lane) {
+                ForEachRow(sliceouterlen, [&](Int i, Lane lane) {
                   const Int start = Wide(fromstarts[i]), list = Wide(fromstops[i]) - start;
                   const Int slice_start = slicestarts[i];
                   InRow(lane, 0, to[i + 1] - to[i], [&](Int d) {
@@ -79,7 +79,7 @@ std::vector<Family> JaggedSliceFamilies() {
       Map("ListArray_getitem_jagged_expand", rows,
           [](Out<int64_t> multistarts, Out<int64_t> multistops, In<int64_t> singleoffsets, Out<int64_t> tocarry,
              Any fromstarts, Any fromstops, Int jaggedsize, Int length, Record record) {
-            ForEachRow(length, [&](Int i, Int lane) {
+            ForEachRow(length, [&](Int i, Lane lane) {
               const Int start = Wide(fromstarts[i]), list = Wide(fromstops[i]) - start;
               If(Passes(record, i, {list < 0, list != jaggedsize}), [&] {
                 InRow(lane, 0, jaggedsize, [&](Int j) {
@@ -98,7 +98,7 @@ std::vector<Family> JaggedSliceFamilies() {
               [](Out<int64_t> numvalid, In<int64_t> slicestarts, In<int64_t> slicestops, Int length,
                  In<int64_t> missing, Int missinglength, Record record) {
                 Var<int64_t> valid = 0;
-                ForEachRow(length, [&](Int i, Int lane) {
+                ForEachRow(length, [&](Int i, Lane lane) {
                   const Int start = slicestarts[i], stop = slicestops[i];
                   If(start != stop, [&] {
                     If(Passes(record, i, {stop<start, stop> missinglength}),
@@ -122,7 +122,7 @@ std::vector<Family> JaggedSliceFamilies() {
                 };
                 if (small.Count(length, valid_in_row)) return;
                 if (large.Count(length, [&](Int i) { return slicestops[i] - slicestarts[i]; })) return;
-                ForEachRow(length, [&](Int i, Int lane) {
+                ForEachRow(length, [&](Int i, Lane lane) {
                   const Int shift = small[i] - rank[slicestarts[i]];
                   InRow(lane, slicestarts[i], slicestops[i],
                         [&](Int j) { If(missing[j] >= 0, [&] { tocarry[rank[j] + shift] = j; }); });

@@ -37,31 +37,42 @@ void ForEach(const Int& count, const Body& body) {
   For(GridStride(count), body);
 }
 
-// Runs `body(row, lane)` for 0 <= row < rows in all 32 lanes of a warp, which share the row's elements out: see InRow
-// and RowReduce. A launch has 32 threads a row (Rows in family.h).
+// A thread of those that share a row's elements out: a warp's, or one alone where rows are short (Rows in family.h).
+struct Lane {
+  Int number, count;  // The count is 32 or 1, the same for all rows of a launch.
+
+  friend Bool operator==(const Lane& lane, int number) { return lane.number == number; }
+};
+
+// Runs `body(row, lane)` for 0 <= row < rows in all lanes of each row; see InRow and RowReduce. A warp for each where
+// the launch has threads enough for that.
 template <class Body>
 void ForEachRow(const Int& rows, const Body& body) {
-  For(GridStride(rows * 32), [&](Int thread) { body(Int(thread >> 5), Int(thread & 31)); });
+  const Bool warps = Wide(GridSize()) * Wide(BlockSize()) >= rows * 32;
+  const Int shift = Select(warps, Int(5), Int(0)), count = Select(warps, Int(32), Int(1));
+  For(GridStride(rows * count), [&](Int thread) { body(Int(thread >> shift), Lane{thread & (count - 1), count}); });
 }
 
-// Runs `body(p)` for begin <= p < end, each in one lane of the row's warp.
+// Runs `body(p)` for begin <= p < end, each in one lane of the row.
 template <class Body>
-void InRow(const Int& lane, const Int& begin, const Int& end, const Body& body) {
-  For(Range(begin + lane, end, 32), body);
+void InRow(const Lane& lane, const Int& begin, const Int& end, const Body& body) {
+  For(Range(begin + lane.number, end, lane.count), body);
 }
 
-// `element(p)` for begin <= p < end combined in the row's warp, the same in all lanes. Each lane starts from `neutral`,
-// which must not change what it is combined with. The type is that of `neutral`. Floats are combined in another order
-// than one after the other, the same in every run.
+// `element(p)` for begin <= p < end combined by the row's lanes, the same in all of them. Each lane starts from
+// `neutral`, which must not change what it is combined with. The type is that of `neutral`. Floats are combined in
+// another order than one after the other, the same in every run.
 template <class Element, class Combine>
-AnyExpr RowReduce(const Int& lane, const Int& begin, const Int& end, const AnyExpr& neutral, const Element& element,
+AnyExpr RowReduce(const Lane& lane, const Int& begin, const Int& end, const AnyExpr& neutral, const Element& element,
                   const Combine& combine) {
   AnyVar result(neutral.dtype(), neutral);
   InRow(lane, begin, end, [&](Int p) { result = combine(AnyExpr(result), AnyExpr(element(p))); });
-  for (int distance = 16; distance > 0; distance /= 2) {
-    const AnyExpr other = WarpShuffleXor(AnyExpr(result), distance);
-    result = combine(AnyExpr(result), other);
-  }
+  If(lane.count == 32, [&] {
+    for (int distance = 16; distance > 0; distance /= 2) {
+      const AnyExpr other = WarpShuffleXor(AnyExpr(result), distance);
+      result = combine(AnyExpr(result), other);
+    }
+  });
   return result;
 }
 

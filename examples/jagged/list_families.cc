@@ -8,7 +8,7 @@ namespace {
 
 // Stores in toindex[p], for p from `begin` on, the positions of a list of `count` elements at `from`, then -1 up to but
 // not including `end`.
-void PadRow(const Out<int64_t>& toindex, const Int& lane, const Int& begin, const Int& end, const Int& from,
+void PadRow(const Out<int64_t>& toindex, const Lane& lane, const Int& begin, const Int& end, const Int& from,
             const Int& count) {
   InRow(lane, begin, end, [&](Int p) {
     const Int d = p - begin;
@@ -39,7 +39,7 @@ std::vector<Family> ListFamilies() {
                                 wanted, 0);
                 };
                 if (start.Count(offsetslength - 1, count)) return;
-                ForEachRow(offsetslength - 1, [&](Int i, Int lane) {
+                ForEachRow(offsetslength - 1, [&](Int i, Lane lane) {
                   const Int begin = start[i], from = Wide(fromstarts[i]);
                   InRow(lane, begin, start[i + 1], [&](Int p) { tocarry[p] = from + (p - begin); });
                 });
@@ -72,7 +72,7 @@ std::vector<Family> ListFamilies() {
       // toindex[p] = p - offsets[i] for p in [offsets[i], offsets[i + 1]).
       Map("ListArray_localindex", rows,
           [](Out<int64_t> toindex, Any offsets, Int length) {
-            ForEachRow(length, [&](Int i, Int lane) {
+            ForEachRow(length, [&](Int i, Lane lane) {
               const Int begin = Wide(offsets[i]);
               InRow(lane, begin, Wide(offsets[i + 1]), [&](Int p) { toindex[p] = p - begin; });
             });
@@ -103,7 +103,7 @@ std::vector<Family> ListFamilies() {
               [](Scan start, Out<int64_t> toindex, Any fromstarts, Any fromstops, Any tostarts, Any tostops, Int target,
                  Int length) {
                 if (start.Count(length, [&](Int i) { return max(target, LengthOf(fromstarts, fromstops, i)); })) return;
-                ForEachRow(length, [&](Int i, Int lane) {
+                ForEachRow(length, [&](Int i, Lane lane) {
                   If(lane == 0, [&] {
                     tostarts[i] = Cast(tostarts.dtype(), start[i]);
                     tostops[i] = Cast(tostops.dtype(), start[i + 1]);
@@ -159,7 +159,7 @@ std::vector<Family> ListFamilies() {
       Scanned("ListOffsetArray_rpad_axis1", {fromlength}, Rows({"fromlength"}),
               [](Scan start, Out<int64_t> toindex, Any fromoffsets, Int fromlength, Int target) {
                 if (start.Count(fromlength, [&](Int i) { return max(target, LengthOf(fromoffsets, i)); })) return;
-                ForEachRow(fromlength, [&](Int i, Int lane) {
+                ForEachRow(fromlength, [&](Int i, Lane lane) {
                   PadRow(toindex, lane, start[i], start[i + 1], Wide(fromoffsets[i]), LengthOf(fromoffsets, i));
                 });
               }),
@@ -193,7 +193,7 @@ std::vector<Family> ListFamilies() {
               [](Scan start, In<uint8_t> fromptr, Any fromoffsets, Int offsetslength, Int target, Out<uint8_t> toptr) {
                 const Int length = offsetslength - 1;
                 if (start.Count(length, [&](Int i) { return max(target, LengthOf(fromoffsets, i)); })) return;
-                ForEachRow(length, [&](Int i, Int lane) {
+                ForEachRow(length, [&](Int i, Lane lane) {
                   const Int begin = start[i], from = Wide(fromoffsets[i]), count = LengthOf(fromoffsets, i);
                   InRow(lane, begin, start[i + 1], [&](Int p) {
                     If(p - begin < count, [&] { toptr[p] = fromptr[from + (p - begin)]; }).Else([&] { toptr[p] = 0; });

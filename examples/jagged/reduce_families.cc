@@ -11,7 +11,7 @@ namespace {
 template <class Element, class Combine, class Store>
 void ReduceBins(const In<int64_t>& offsets, const Int& outlength, const AnyExpr& neutral, const Element& element,
                 const Combine& combine, const Store& store) {
-  ForEachRow(outlength, [&](Int b, Int lane) {
+  ForEachRow(outlength, [&](Int b, Lane lane) {
     const AnyExpr result = RowReduce(lane, offsets[b], offsets[b + 1], neutral, element, combine);
     If(lane == 0, [&] { store(b, result); });
   });
@@ -29,7 +29,7 @@ void ReduceInto(const Any& toptr, const In<int64_t>& offsets, const Int& outleng
 template <class Better>
 void FindBest(const Out<int64_t>& toptr, const Any& fromptr, const In<int64_t>& offsets, const Int& outlength,
               const Better& better) {
-  ForEachRow(outlength, [&](Int b, Int lane) {
+  ForEachRow(outlength, [&](Int b, Lane lane) {
     const Int begin = offsets[b], end = offsets[b + 1];
     If(begin >= end, [&] { toptr[b] = -1; }).Else([&] {
       const AnyExpr best = RowReduce(
@@ -125,7 +125,7 @@ std::vector<Family> ReduceFamilies() {
           }),
       Map("reduce_centered_sumofsquares", bins,
           [](Any toptr, Any fromptr, In<int64_t> offsets, Int outlength, In<double> means) {
-            ForEachRow(outlength, [&](Int b, Int lane) {
+            ForEachRow(outlength, [&](Int b, Lane lane) {
               const Expr<double> mean = means[b];
               const auto squared = [&](Int p) {
                 const Expr<double> x = Cast<double>(fromptr[p]) - mean;

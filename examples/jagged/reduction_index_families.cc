@@ -139,7 +139,7 @@ void RearrangeShifted(Call& call) {
       MakeGenericKernel("NumpyArray_rearrange_add_offsets",
                         [](Out<int64_t> toptr, In<int64_t> fromshifts, Int length, In<int64_t> fromoffsets,
                            Int outlength, In<int64_t> fromparents, In<int64_t> fromstarts) {
-                          ForEachRow(outlength, [&](Int b, Int lane) {
+                          ForEachRow(outlength, [&](Int b, Lane lane) {
                             const Int first = fromoffsets[0], own = fromoffsets[b];
                             InRow(lane, own - first, fromoffsets[b + 1] - first, [&](Int p) { toptr[p] += own; });
                           });
@@ -167,7 +167,7 @@ std::vector<Family> ReductionIndexFamilies() {
       // nextparents[p] = i.
       Map("ListOffsetArray_reduce_local_nextparents_64", Rows({"length"}),
           [](Any nextparents, Any offsets, Int length, Int nextparents_length) {
-            ForEachRow(length, [&](Int i, Int lane) {
+            ForEachRow(length, [&](Int i, Lane lane) {
               const Int first = Wide(offsets[0]);
               const Int end = min(Wide(offsets[i + 1]) - first, nextparents_length);
               InRow(lane, Wide(offsets[i]) - first, end, [&](Int p) { nextparents[p] = Cast(nextparents.dtype(), i); });
@@ -202,7 +202,7 @@ std::vector<Family> ReductionIndexFamilies() {
       Map("ListOffsetArray_reduce_nonlocal_outstartsstops_64", Rows({"outlength"}),
           [](Out<int64_t> outstarts, Out<int64_t> outstops, In<int64_t> distincts, Int lendistincts, Int outlength) {
             const Int width = lendistincts / max(outlength, 1);
-            ForEachRow(outlength, [&](Int b, Int lane) {
+            ForEachRow(outlength, [&](Int b, Lane lane) {
               const Int begin = b * width;
               const auto end = [&](Int p) { return Select(distincts[p] != -1, p + 1, begin); };
               const AnyExpr stop = RowReduce(lane, begin, begin + width, begin, end, combine::Max());

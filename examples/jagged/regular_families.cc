@@ -100,7 +100,7 @@ std::vector<Family> RegularFamilies() {
           [](Call& call) { return (call["outlength"] * call["size"] + 1) * 32; },
           [](Out<int64_t> nextcarry, Out<int64_t> nextoffsets, In<int64_t> offsets, Int size, Int length,
              Int outlength) {
-            ForEachRow(outlength * size + 1, [&](Int end, Int lane) {
+            ForEachRow(outlength * size + 1, [&](Int end, Lane lane) {
               If(end == 0, [&] { nextoffsets[0] = 0; }).Else([&] {
                 const Int b = (end - 1) / size, j = (end - 1) % size;
                 const Int rows = offsets[b + 1] - offsets[b];

@@ -58,7 +58,7 @@ std::vector<Family> SliceFamilies() {
       Map("ListArray_getitem_next_array", rows,
           [](Out<int64_t> tocarry, Out<int64_t> toadvanced, Any fromstarts, Any fromstops, In<int64_t> fromarray,
              Int lenstarts, Int lenarray, Int lencontent, Record record) {
-            ForEachRow(lenstarts, [&](Int i, Int lane) {
+            ForEachRow(lenstarts, [&](Int i, Lane lane) {
               const Int start = Wide(fromstarts[i]), stop = Wide(fromstops[i]);
               If(Passes(record, i, {stop < start, start != stop && stop > lencontent}), [&] {
                 InRow(lane, 0, lenarray, [&](Int j) {
@@ -98,7 +98,7 @@ std::vector<Family> SliceFamilies() {
                              [&](Int i) { return SliceLength(fromstarts, fromstops, i, start, stop, step); })) {
                   return;
                 }
-                ForEachRow(lenstarts, [&](Int i, Int lane) {
+                ForEachRow(lenstarts, [&](Int i, Lane lane) {
                   const Int from = Wide(fromstarts[i]);
                   const Slice slice = SliceOf(Wide(fromstops[i]) - from, start, stop, step);
                   InRow(lane, 0, slice.count, [&](Int d) { tocarry[to[i] + d] = from + slice.first + d * step; });
@@ -128,7 +128,7 @@ std::vector<Family> SliceFamilies() {
       // toadvanced[p] = fromadvanced[i] for p in [fromoffsets[i], fromoffsets[i + 1]).
       Map("ListArray_getitem_next_range_spreadadvanced", rows,
           [](Out<int64_t> toadvanced, In<int64_t> fromadvanced, Any fromoffsets, Int lenstarts) {
-            ForEachRow(lenstarts, [&](Int i, Int lane) {
+            ForEachRow(lenstarts, [&](Int i, Lane lane) {
               InRow(lane, Wide(fromoffsets[i]), Wide(fromoffsets[i + 1]),
                     [&](Int p) { toadvanced[p] = fromadvanced[i]; });
             });

@@ -88,7 +88,7 @@ void UniqueRanges(Call& call) {
           return Wide(begin < size) + rank[fromoffsets[b + 1]] - rank[begin];
         };
         if (start.Count(offsetslength - 1, count)) return;
-        ForEachRow(offsetslength - 1, [&](Int b, Int lane) {
+        ForEachRow(offsetslength - 1, [&](Int b, Lane lane) {
           const Int begin = fromoffsets[b], to = start[b];
           If(lane == 0 && start[b + 1] > to, [&] { toptr[to] = values[begin]; });
           InRow(lane, begin, fromoffsets[b + 1],
@@ -119,7 +119,7 @@ void SubrangeEqual(Call& call) {
   static const GenericKernel kCompare = MakeGenericKernel(
       "NumpyArray_subrange_equal",
       [](Out<int64_t> pair, Any tmpptr, In<int64_t> fromstarts, In<int64_t> fromstops, Int length, Out<bool> toequal) {
-        ForEachRow(1, [&](Int, Int lane) {
+        ForEachRow(1, [&](Int, Lane lane) {
           If(pair[0] < 0, [&] { toequal[0] = false; }).Else([&] {
             const Int i = pair[0] / (length - 1), j = pair[0] % (length - 1);
             const Int a = fromstarts[i], b = fromstarts[j];

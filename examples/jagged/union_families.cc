@@ -19,7 +19,7 @@ void NestedFill(Call& call) {
   static const GenericKernel kFindOwners = MakeGenericKernel(
       "UnionArray_nestedfill_owners", [](Out<int64_t> owner, Out<int64_t>, Any, Any, Out<int64_t> tmpstarts, AnyNumber,
                                          In<int64_t> fromcounts, Int length) {
-        ForEachRow(length, [&](Int i, Int lane) {
+        ForEachRow(length, [&](Int i, Lane lane) {
           InRow(lane, tmpstarts[i], tmpstarts[i] + fromcounts[i], [&](Int p) { AtomicMax(owner[p], i); });
         });
       });
@@ -31,7 +31,7 @@ void NestedFill(Call& call) {
       MakeGenericKernel("UnionArray_nestedfill_tags_index",
                         [](Out<int64_t> owner, Out<int64_t> start, Any totags, Any toindex, Out<int64_t> tmpstarts,
                            AnyNumber tag, In<int64_t> fromcounts, Int length) {
-                          ForEachRow(length, [&](Int i, Int lane) {
+                          ForEachRow(length, [&](Int i, Lane lane) {
                             const Int begin = tmpstarts[i];
                             InRow(lane, begin, begin + fromcounts[i], [&](Int p) {
                               If(owner[p] == i, [&] {
@@ -101,7 +101,7 @@ std::vector<Family> UnionFamilies() {
                 if (start.Count(length, [&](Int i) { return LengthOfList(fromtags, fromindex, offsetsraws, i); })) {
                   return;
                 }
-                ForEachRow(length, [&](Int i, Int lane) {
+                ForEachRow(length, [&](Int i, Lane lane) {
                   const Int begin = start[i];
                   const Int from = LoadFrom(offsetsraws, Wide(fromtags[i]), Wide(fromindex[i]));
                   InRow(lane, begin, start[i + 1], [&](Int p) {
