@@ -128,6 +128,7 @@ void OnSignal(int signal, siginfo_t* info, void* machine) {
 
 }  // namespace
 
+SLIPWAY_CALLS_TRANSLATED_CODE
 Fault RunBlocksGuarded(const Program& program, CpuRunBlocks run, CpuLaunch* launch, uint64_t first, uint64_t last,
                        std::byte* shared) {
   static thread_local const SignalStack signal_stack;

@@ -28,6 +28,14 @@ inline constexpr bool kAddressSanitizer = false;
 inline constexpr bool kAddressSanitizer = false;
 #endif
 
+// Of a function that calls translated code: clang's -fsanitize=function looks for a type in front of what is called,
+// where there may be no memory.
+#if defined(__clang__)
+#define SLIPWAY_CALLS_TRANSLATED_CODE __attribute__((no_sanitize("function")))
+#else
+#define SLIPWAY_CALLS_TRANSLATED_CODE
+#endif
+
 inline constexpr bool kSanitized = kThreadSanitizer || kAddressSanitizer;
 
 }  // namespace slipway::cpu
