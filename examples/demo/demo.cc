@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
@@ -128,16 +129,32 @@ absl::Status RunAwkward(const std::string& data, const Device& device, const Str
                 tally.launches);
     std::fflush(stdout);
   };
+  // One of each file of examples/jagged: all of them take half a minute to compile the first time.
+  const absl::flat_hash_set<std::string> shown = {"BitMaskedArray_to_ByteMaskedArray",
+                                                  "IndexedArray_simplify",
+                                                  "UnionArray_project",
+                                                  "RegularArray_getitem_next_range",
+                                                  "ListArray_rpad_axis1",
+                                                  "ListArray_getitem_next_at",
+                                                  "ListArray_getitem_jagged_apply",
+                                                  "ListArray_combinations",
+                                                  "reduce_sum",
+                                                  "reduce_argmax_complex",
+                                                  "ListOffsetArray_reduce_nonlocal_preparenext_64",
+                                                  "unique_ranges"};
   std::printf("    %-62s %6s /%6s %8s\n", "family", "passed", "total", "launches");
   jagged::Tally sum;
   for (const jagged::Family& family : jagged::AllFamilies()) {
+    if (!shown.contains(family.name)) continue;
     SLIPWAY_ASSIGN_OR_RETURN(const jagged::Tally tally, jagged::Run(family, data, device, stream));
     print(family.name, tally);
     report.Passed(tally.passed);
     if (tally.passed != tally.total) report.Failed(tally.total - tally.passed, tally.first_failure);
     sum += tally;
   }
-  print(absl::StrCat("all ", jagged::AllFamilies().size(), " families in ", sum.variants, " variants"), sum);
+  print(absl::StrCat(shown.size(), " of ", jagged::AllFamilies().size(), " families (all: awkward_kernels), ",
+                     sum.variants, " variants"),
+        sum);
   report.Check(sum.recompiles == 0, "calls with other values compiled kernels anew");
   return absl::OkStatus();
 }
