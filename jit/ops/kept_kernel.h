@@ -8,8 +8,8 @@
 
 namespace slipway {
 
-// For a static local variable. It is never destroyed: that would call drivers when the process ends, of which those that
-// an application made may be gone by then.
+// For a static local variable. It is never destroyed: that would call drivers when the process ends, of which those
+// that an application made may be gone by then.
 inline const GenericKernel& Kept(GenericKernel kernel) { return *new GenericKernel(std::move(kernel)); }
 
 }  // namespace slipway
