@@ -118,7 +118,7 @@ CUresult DevicePrimaryCtxRelease(CUdevice device) {
   PrimaryContext& primary = runtime.primary[static_cast<size_t>(device)];
   std::lock_guard<std::mutex> lock(primary.mutex);
   if (primary.retained == 0) return CUDA_ERROR_INVALID_CONTEXT;
-  if (--primary.retained == 0) {
+  if (--primary.retained == 0 && primary.context != nullptr) {  // It may have been reset.
     DestroyContext(primary.context);
     primary.context.reset();
   }

@@ -248,6 +248,15 @@ TEST_F(CudaLibrary, CopiesBoxes) {
   copy.dstPitch = 32;
   copy.dstZ = 4;  // Past the end.
   EXPECT_EQ(Function<CUresult(const CUDA_MEMCPY3D*)>("cuMemcpy3D", 3020)(&copy), CUDA_ERROR_INVALID_VALUE);
+  for (const size_t rows : {size_t{1} << 60, size_t{1} << 63, ~size_t{0}}) {  // Where it would wrap around.
+    copy.dstZ = 0;
+    copy.dstY = rows;
+    EXPECT_EQ(Function<CUresult(const CUDA_MEMCPY3D*)>("cuMemcpy3D", 3020)(&copy), CUDA_ERROR_INVALID_VALUE);
+  }
+  copy.dstY = 0;
+  copy.dstHeight = kRows - 1;  // Less than a slice.
+  EXPECT_EQ(Function<CUresult(const CUDA_MEMCPY3D*)>("cuMemcpy3D", 3020)(&copy), CUDA_ERROR_INVALID_VALUE);
+  copy.dstHeight = 8;
   copy.dstMemoryType = CU_MEMORYTYPE_ARRAY;
   EXPECT_EQ(Function<CUresult(const CUDA_MEMCPY3D*)>("cuMemcpy3D", 3020)(&copy), CUDA_ERROR_NOT_SUPPORTED);
   // Rows of 16-bit elements.
@@ -368,6 +377,11 @@ TEST_F(CudaLibrary, UserObjectsLiveAsLongAsGraphsNeedThem) {
   ASSERT_EQ(api_->StreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED), CUDA_SUCCESS);
   ASSERT_EQ(api_->StreamEndCapture(stream, &graph), CUDA_SUCCESS);
   constexpr unsigned kMove = 1;
+  EXPECT_EQ(create(&object, &destroyed, destroy, ~0u, 1), CUDA_ERROR_INVALID_VALUE);
+  const auto retain = Function<CUresult(CUuserObject, unsigned)>("cuUserObjectRetain", 11030);
+  EXPECT_EQ(retain(object, ~0u), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(keep(graph, object, 0x7fffffff, 0), CUDA_ERROR_OUT_OF_MEMORY);
+  EXPECT_EQ(keep(graph, object, 5, kMove), CUDA_ERROR_INVALID_VALUE) << "there is one to be moved";
   ASSERT_EQ(keep(graph, object, 1, kMove), CUDA_SUCCESS);
   EXPECT_EQ(release(object, 1), CUDA_ERROR_INVALID_VALUE) << "it is the graph's now";
   ASSERT_EQ(api_->GraphInstantiateWithFlags(&exec, graph, 0), CUDA_SUCCESS);

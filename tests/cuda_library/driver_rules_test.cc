@@ -215,6 +215,34 @@ TEST_F(DriverRules, PrimaryContext) {
   EXPECT_EQ(api_->DevicePrimaryCtxRelease(0), CUDA_ERROR_INVALID_CONTEXT);
 }
 
+// "Resetting the primary context does not release it" (CUDA Driver API, cuDevicePrimaryCtxReset).
+TEST_F(DriverRules, AResetPrimaryContextIsReleasedStill) {
+  const auto state = Function<CUresult(CUdevice, unsigned*, int*)>("cuDevicePrimaryCtxGetState", 7000);
+  const auto reset = Function<CUresult(CUdevice)>("cuDevicePrimaryCtxReset", 11000);
+  unsigned flags = 0;
+  int active = -1;
+  CUcontext context = nullptr;
+  ASSERT_EQ(state(0, &flags, &active), CUDA_SUCCESS);
+  if (active != 0) GTEST_SKIP() << "somebody else in this process retains it";
+  ASSERT_EQ(api_->DevicePrimaryCtxRetain(&context, 0), CUDA_SUCCESS);
+  ASSERT_EQ(reset(0), CUDA_SUCCESS);
+  EXPECT_EQ(api_->DevicePrimaryCtxRelease(0), CUDA_SUCCESS);
+  EXPECT_EQ(api_->DevicePrimaryCtxRelease(0), CUDA_ERROR_INVALID_CONTEXT);
+}
+
+TEST_F(DriverRules, EveryErrorHasANameAndAText) {
+  for (const int code : {0, 1, 5, 100, 205, 224, 402, 700, 705, 712, 713, 719, 801, 805, 900, 909, 916, 999}) {
+    const char* name = nullptr;
+    const char* text = nullptr;
+    EXPECT_EQ(api_->GetErrorName(static_cast<CUresult>(code), &name), CUDA_SUCCESS) << code;
+    EXPECT_EQ(api_->GetErrorString(static_cast<CUresult>(code), &text), CUDA_SUCCESS) << code;
+    EXPECT_TRUE(name != nullptr && text != nullptr) << code;
+  }
+  const char* name = "";
+  EXPECT_EQ(api_->GetErrorName(static_cast<CUresult>(12345), &name), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(name, nullptr);
+}
+
 // --- Memory.
 
 TEST_F(DriverRules, Memory) {
@@ -388,6 +416,19 @@ TEST_F(DriverRules, AFaultStaysWithItsContext) {
   CUdeviceptr words = 0;
   EXPECT_EQ(api_->MemAlloc(&words, 4), CUDA_ERROR_ILLEGAL_ADDRESS);
   EXPECT_EQ(Launch(store, nullptr, nowhere.extra()), CUDA_ERROR_ILLEGAL_ADDRESS);
+  Destroy(broken);
+}
+
+// One that the compiler sees, too: it is no licence to leave out what stands around it.
+TEST_F(DriverRules, AStoreToAddressZeroIsAFault) {
+  const CUcontext broken = NewContext();
+  const CUmodule module = Load(
+      ".version 7.0\n.target sm_75\n.address_size 64\n"
+      ".visible .entry k() { .reg .b64 %p; .reg .b32 %v; mov.u64 %p, 0; mov.u32 %v, 1; st.global.u32 [%p], %v; ret; }");
+  CUfunction function = nullptr;
+  ASSERT_EQ(api_->ModuleGetFunction(&function, module, "k"), CUDA_SUCCESS);
+  EXPECT_EQ(api_->LaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr), CUDA_SUCCESS);
+  EXPECT_EQ(api_->CtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
   Destroy(broken);
 }
 

@@ -73,11 +73,10 @@ CUresult DevicePrimaryCtxReset(CUdevice device) {
   PrimaryContext* primary = nullptr;
   SLIPWAY_RETURN_IF_FAILED(FindPrimary(device, &primary));
   const std::lock_guard lock(primary->mutex);
+  primary->flags = 0;
   if (primary->context == nullptr) return CUDA_SUCCESS;
   DestroyContext(primary->context);
-  primary->context.reset();
-  primary->retained = 0;
-  primary->flags = 0;
+  primary->context.reset();  // Those who retained it release it still.
   return CUDA_SUCCESS;
 }
 

@@ -1,5 +1,6 @@
 // Graphs: what is asked about their shape, and the forms that calls had in older versions of CUDA.
 #include <algorithm>
+#include <climits>
 #include <cstddef>
 #include <cstring>
 #include <memory>
@@ -166,7 +167,8 @@ CUresult GraphKernelNodeGetParams_v1(CUgraphNode node, CUDA_KERNEL_NODE_PARAMS_v
 CUresult UserObjectCreate(CUuserObject* object, void* pointer, CUhostFn destroy, unsigned references, unsigned flags) {
   SLIPWAY_RETURN_IF_FAILED(Ready());
   constexpr unsigned kNoDestructorSync = 1;  // CU_USER_OBJECT_NO_DESTRUCTOR_SYNC, which callers must say.
-  if (object == nullptr || destroy == nullptr || references == 0 || flags != kNoDestructorSync) {
+  if (object == nullptr || destroy == nullptr || references == 0 || references > INT_MAX ||
+      flags != kNoDestructorSync) {
     return CUDA_ERROR_INVALID_VALUE;
   }
   auto made = std::make_shared<UserObject>();
@@ -181,7 +183,7 @@ CUresult UserObjectCreate(CUuserObject* object, void* pointer, CUhostFn destroy,
 CUresult UserObjectRetain(CUuserObject handle, unsigned count) {
   SLIPWAY_RETURN_IF_FAILED(Ready());
   const std::shared_ptr<UserObject> object = Runtime::Get().user_objects.Find(handle);
-  if (object == nullptr || count == 0) return CUDA_ERROR_INVALID_VALUE;
+  if (object == nullptr || count == 0 || count > INT_MAX - object->owned) return CUDA_ERROR_INVALID_VALUE;
   object->owned += count;
   return CUDA_SUCCESS;
 }
@@ -196,12 +198,16 @@ CUresult UserObjectRelease(CUuserObject handle, unsigned count) {
 
 CUresult GraphRetainUserObject(CUgraph graph_handle, CUuserObject handle, unsigned count, unsigned flags) {
   SLIPWAY_RETURN_IF_FAILED(Ready());
+  constexpr unsigned kMostReferences = 1 << 20;
   constexpr unsigned kMove = 1;  // CU_GRAPH_USER_OBJECT_MOVE: the application's references become the graph's.
   const std::shared_ptr<UserObject> object = Runtime::Get().user_objects.Find(handle);
   {
     const GraphLock lock(GraphMutex());
     const std::shared_ptr<Graph> graph = Runtime::Get().graphs.Find(graph_handle);
     if (graph == nullptr || object == nullptr || count == 0 || (flags & ~kMove) != 0) return CUDA_ERROR_INVALID_VALUE;
+    if (flags == kMove && count > object->owned) return CUDA_ERROR_INVALID_VALUE;
+    // Each reference is kept as one; nobody who counts them needs more.
+    if (count > kMostReferences || graph->user_objects.size() > kMostReferences) return CUDA_ERROR_OUT_OF_MEMORY;
     graph->user_objects.insert(graph->user_objects.end(), count, object);
   }
   return flags == kMove ? UserObjectRelease(handle, count) : CUDA_SUCCESS;

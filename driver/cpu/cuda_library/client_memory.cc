@@ -69,10 +69,18 @@ CUresult EndOf(const Side& side, const CopyShape& shape, CopyEnd* end) {
   }
   if (end->address == 0) return CUDA_ERROR_INVALID_VALUE;
   // 0: rows and slices lie side by side.
-  end->pitch = side.pitch == 0 ? side.x + shape.bytes : side.pitch;
-  end->slice_pitch = end->pitch * (side.height == 0 ? side.y + shape.rows : side.height);
-  if (end->pitch < side.x + shape.bytes && shape.rows > 1) return CUDA_ERROR_INVALID_VALUE;
-  end->address += side.z * end->slice_pitch + side.y * end->pitch + side.x;
+  using Wide = unsigned __int128;  // Of sums and products that may not fit.
+  const Wide row = Wide{side.x} + shape.bytes, rows = Wide{side.y} + shape.rows;
+  const Wide pitch = side.pitch == 0 ? row : side.pitch, height = side.height == 0 ? rows : side.height;
+  if (pitch < row || height < rows || pitch > UINT64_MAX || height > UINT64_MAX) return CUDA_ERROR_INVALID_VALUE;
+  const Wide slice = pitch * height;
+  if (slice > UINT64_MAX) return CUDA_ERROR_INVALID_VALUE;
+  const Wide first = slice * side.z + pitch * side.y + side.x;
+  const Wide last = first + slice * shape.slices + pitch * shape.rows + shape.bytes;
+  if (first + end->address > UINT64_MAX || last + end->address > UINT64_MAX) return CUDA_ERROR_INVALID_VALUE;
+  end->pitch = static_cast<size_t>(pitch);
+  end->slice_pitch = static_cast<size_t>(slice);
+  end->address += static_cast<CUdeviceptr>(first);
   return CUDA_SUCCESS;
 }
 

@@ -21,6 +21,8 @@ constexpr char kSeldomRuns[] = "slipway.seldom";
 void SetTranslatedAttributes(llvm::Function* function) {
   function->addFnAttr(llvm::Attribute::NoUnwind);
   function->addFnAttr("probe-stack", "inline-asm");
+  // An access to address 0 is an illegal one, which is told; LLVM would take it for one that never comes.
+  function->addFnAttr(llvm::Attribute::NullPointerIsValid);
 }
 
 void SetSeldomRuns(llvm::Function* function) { function->addFnAttr(kSeldomRuns); }
