@@ -108,7 +108,11 @@ absl::Status BoundFormula::Set(std::string_view name, const Arg& number) {
     return absl::InvalidArgumentError(Cat("input '", AsAbsl(name), "' was to become ", Describe(number),
                                           "; only numbers can be set: bind the formula again for other arrays"));
   }
-  return launch_.Set(name, number);
+  for (const ParamSpec& param : kernel().signature()) {
+    if (param.name == name && param.kind == ParamKind::kScalar) return launch_.Set(name, number);
+  }
+  return absl::InvalidArgumentError(Cat("input '", AsAbsl(name), "' is an array; only numbers can be set: bind the ",
+                                        "formula again for other arrays"));
 }
 
 absl::Status Elementwise::IntoByPosition(const Stream& stream, absl::Span<const Arg> args) const {

@@ -188,13 +188,6 @@ absl::Status CheckWritable(const Parameter& parameter, const Arg& arg) {
                      " share addresses; write into an array of its own"));
 }
 
-Footprint FootprintOf(const Arg& arg) {
-  return {.address = reinterpret_cast<uint64_t>(arg.data()),
-          .item_size = static_cast<int64_t>(SizeOf(arg.dtype())),
-          .shape = arg.shape(),
-          .strides = arg.strides()};
-}
-
 // "'x' is (3, 4), 'y' is (2,)": the arrays that broadcast together, in the loop or in the operand of a reduction.
 std::string DescribeShapes(const Program& program, const Arguments& arguments, uint32_t reduction) {
   std::string shapes;
@@ -347,6 +340,13 @@ absl::Status MisspeltInTheText(const Program& program, std::string_view unread, 
 }
 
 }  // namespace
+
+Footprint FootprintOf(const Arg& arg) {
+  return {.address = reinterpret_cast<uint64_t>(arg.data()),
+          .item_size = static_cast<int64_t>(SizeOf(arg.dtype())),
+          .shape = arg.shape(),
+          .strides = arg.strides()};
+}
 
 absl::StatusOr<Arguments> BindByPosition(const Program& program, absl::Span<const Arg> args, bool with_outputs) {
   const size_t outputs = with_outputs ? program.outputs.size() : 0;

@@ -48,6 +48,8 @@ enum class EmptyReductions : uint8_t { kRefused, kAllowed };
 absl::StatusOr<Shapes> ShapesOf(const text::Program& program, const Arguments& arguments,
                                 EmptyReductions empty = EmptyReductions::kRefused);
 
+Footprint FootprintOf(const Arg& array);
+
 // Whether two arrays whose first elements are at one address have each element of the loop at one address.
 bool SameElements(const Arg& a, const Arg& b, const Shape& shape);
 

@@ -69,9 +69,10 @@ int ArgumentForm::ArrayRank() const {
   return 0;
 }
 
-std::array<uint8_t, kMaxRank> OuterDimensions(const text::AxisReduction& reduction, int rank, uint32_t reduced,
-                                              int outer_rank) {
+std::array<uint8_t, kMaxRank> OuterDimensions(const text::AxisReduction& reduction, absl::Span<const int64_t> shape,
+                                              uint32_t reduced, int outer_rank) {
   std::array<uint8_t, kMaxRank> outer = {};
+  const auto rank = static_cast<int>(shape.size());
   const int result_rank = reduction.keep_dimensions ? rank : rank - std::popcount(reduced);
   int at = outer_rank - result_rank;  // Shapes are aligned at the last dimension.
   for (int d = 0; d < rank; ++d) {
@@ -79,7 +80,8 @@ std::array<uint8_t, kMaxRank> OuterDimensions(const text::AxisReduction& reducti
       outer[d] = text::ReductionBinding::kReduced;
       at += reduction.keep_dimensions;
     } else {
-      outer[d] = static_cast<uint8_t>(at++);
+      outer[d] = shape[d] == 1 ? text::ReductionBinding::kSingle : static_cast<uint8_t>(at);
+      ++at;
     }
   }
   return outer;

@@ -71,10 +71,10 @@ struct Specialization {
   bool is_scan() const { return kind >= Kind::kScanRows; }
 };
 
-// ReductionBinding::outer of a reduction whose operand has `rank` dimensions, of which it goes over `reduced` (a bit
-// each), within what has `outer_rank`.
-std::array<uint8_t, kMaxRank> OuterDimensions(const text::AxisReduction& reduction, int rank, uint32_t reduced,
-                                              int outer_rank);
+// ReductionBinding::outer of a reduction whose operand has that shape, and which goes over `reduced` of its dimensions
+// (a bit each), within what has `outer_rank`.
+std::array<uint8_t, kMaxRank> OuterDimensions(const text::AxisReduction& reduction, absl::Span<const int64_t> shape,
+                                              uint32_t reduced, int outer_rank);
 
 // A power of two, and a multiple of a warp.
 inline constexpr int kTeam = 256;

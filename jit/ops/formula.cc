@@ -110,7 +110,7 @@ struct ReducedLoop {
 
 ReducedLoop LoopOf(const text::AxisReduction& reduction, const Shape& operand, uint32_t reduced, int outer_rank) {
   ReducedLoop loop{.shape = operand, .arrays = {}};
-  loop.outer = OuterDimensions(reduction, operand.rank, reduced, outer_rank);
+  loop.outer = OuterDimensions(reduction, operand.span(), reduced, outer_rank);
   return loop;
 }
 

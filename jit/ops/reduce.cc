@@ -52,9 +52,9 @@ absl::Status SegmentedReduction::State::Run(const Stream& stream, const Arg& off
   const int64_t segments = offsets.shape()[0] - 1;
   for (const elementwise::Shape& operand : shapes.operands) {
     if (operand.rank != 1 || !(operand == shapes.operands[0])) {
-      return absl::InvalidArgumentError(Cat("segments are of arrays of rank 1 and one length; one reduction is of ",
-                                            elementwise::ToString(operand.span()), ", one of ",
-                                            elementwise::ToString(shapes.operands[0].span())));
+      return absl::InvalidArgumentError(
+          Cat("segments are of arrays of rank 1 and one length; a reduction is of what has the shape ",
+              elementwise::ToString(operand.span())));
     }
   }
   if (shapes.loop.rank != 1 || shapes.loop.extents[0] != segments) {
@@ -62,6 +62,7 @@ absl::Status SegmentedReduction::State::Run(const Stream& stream, const Arg& off
                                           "of reductions have the shape ", elementwise::ToString(shapes.loop.span())));
   }
   SLIPWAY_RETURN_IF_ERROR(elementwise::CheckOverlaps(program, arguments, shapes.loop));
+  SLIPWAY_RETURN_IF_ERROR(elementwise::CheckOffsetsOverlaps(program, arguments, offsets));
   if (segments == 0) return absl::OkStatus();
   SLIPWAY_ASSIGN_OR_RETURN(const text::Typing* typing, formula.TypingOf(arguments));
   SLIPWAY_ASSIGN_OR_RETURN(Formula::Specialized specialized,

@@ -128,4 +128,14 @@ absl::Status CheckOffsets(const Arg& offsets) {
   return absl::OkStatus();
 }
 
+absl::Status CheckOffsetsOverlaps(const text::Program& program, const Arguments& arguments, const Arg& offsets) {
+  for (size_t i = 0; i < arguments.outputs.size(); ++i) {
+    if (!MayOverlap(FootprintOf(*arguments.outputs[i]), FootprintOf(offsets))) continue;
+    return absl::InvalidArgumentError(Cat("output '", program.outputs[i].name,
+                                          "' overlaps the offsets, which are read while it is written; write into an ",
+                                          "array of its own"));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace slipway::elementwise

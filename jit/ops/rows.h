@@ -7,6 +7,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "jit/ops/elementwise_arguments.h"
 #include "jit/text/program.h"
 #include "slipway/arg.h"
 #include "slipway/elementwise_options.h"
@@ -25,8 +26,9 @@ enum class Along : uint8_t { kArrays, kElements };
 absl::StatusOr<ParsedRows> ParseRows(std::string_view text, const ElementwiseOptions& options, std::string_view what,
                                      Along along);
 
-// An array of rank 1 of int32, int64 or uint32.
+// An array of rank 1 of int32, int64 or uint32, which no output overlaps.
 absl::Status CheckOffsets(const Arg& offsets);
+absl::Status CheckOffsetsOverlaps(const text::Program& program, const Arguments& arguments, const Arg& offsets);
 
 }  // namespace slipway::elementwise
 

@@ -123,6 +123,7 @@ absl::Status Scan::State::Run(const Stream& stream, const Arg* offsets, const Ar
       return absl::InvalidArgumentError(
           Cat("segments are of arrays of rank 1; the inputs broadcast to ", elementwise::ToString(shape.span())));
     }
+    SLIPWAY_RETURN_IF_ERROR(elementwise::CheckOffsetsOverlaps(loop, arguments, *offsets));
     const int64_t segments = offsets->shape()[0] - 1;
     if (elements == 0 || segments == 0) return absl::OkStatus();
     return Launch(stream, arguments, shape, {.count = segments, .length = elements / segments}, offsets);

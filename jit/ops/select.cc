@@ -1,5 +1,6 @@
 #include "slipway/select.h"
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -27,17 +28,20 @@ using text::Cat;
 class Compaction {
  public:
   static absl::StatusOr<Compaction> Make(absl::Span<const std::string> values, std::string_view condition) {
-    std::string plain = Cat("kept_ = ", condition), stores;
+    const std::string end = EndOfNames(values, condition);
+    const std::string kept = "kept" + end, place = "place" + end, count = "count" + end;
+    std::string plain = Cat(kept, " = ", condition), stores;
     for (size_t i = 0; i < values.size(); ++i) {
-      plain += Cat("\nvalue", i, "_ = ", values[i]);
-      stores += Cat("room", i, "_[place_] = ", values[i], "\n");
+      plain += Cat("\nvalue", i, end, " = ", values[i]);
+      stores += Cat("room", i, end, "[", place, "] = ", values[i], "\n");
     }
     SLIPWAY_ASSIGN_OR_RETURN(text::Program program, text::Parse(plain));
     SLIPWAY_ASSIGN_OR_RETURN(
-        Scan scan, Scan::Parse(Cat("let kept_ = ", condition, "\nlet place_ = count(kept_) - 1\nif kept_ {\n", stores,
-                                   "}\nif index() == size() - 1 { count_[0] = place_ + 1 }"),
-                               {{.name = "select"}}));
-    return Compaction(condition, std::make_shared<Formula>(std::move(program), "select", CompileOptions(), 0),
+        Scan scan,
+        Scan::Parse(Cat("let ", kept, " = ", condition, "\nlet ", place, " = count(", kept, ") - 1\nif ", kept, " {\n",
+                        stores, "}\nif index() == size() - 1 { ", count, "[0] = ", place, " + 1 }"),
+                    {{.name = "select"}}));
+    return Compaction(condition, end, std::make_shared<Formula>(std::move(program), "select", CompileOptions(), 0),
                       std::move(scan));
   }
 
@@ -57,23 +61,36 @@ class Compaction {
     SLIPWAY_ASSIGN_OR_RETURN(AnyArray count, AnyArray::Zeros(stream, DType::kInt64, {1}));
     Selection selection{.room = {}, .count = std::move(count)};
     std::vector<NamedArg> args(inputs.begin(), inputs.end());
-    args.push_back({"count_", selection.count});
-    std::vector<std::string> names;
+    std::vector<std::string> names = {"count" + end_};
     for (size_t i = 1; i < typing->outputs.size(); ++i) {
       SLIPWAY_ASSIGN_OR_RETURN(AnyArray room, AnyArray::Empty(stream, typing->outputs[i], {elements}));
       selection.room.push_back(std::move(room));
-      names.push_back(Cat("room", i - 1, "_"));
+      names.push_back(Cat("room", i - 1, end_));
     }
-    for (size_t i = 0; i < names.size(); ++i) args.push_back({names[i], selection.room[i]});
+    args.push_back({names[0], selection.count});
+    for (size_t i = 1; i < names.size(); ++i) args.push_back({names[i], selection.room[i - 1]});
     SLIPWAY_RETURN_IF_ERROR(scan_.Into(stream, args));
     return selection;
   }
 
  private:
-  Compaction(std::string_view condition, std::shared_ptr<Formula> plain, Scan scan)
-      : condition_(condition), plain_(std::move(plain)), scan_(std::move(scan)) {}
+  Compaction(std::string_view condition, std::string end, std::shared_ptr<Formula> plain, Scan scan)
+      : condition_(condition), end_(std::move(end)), plain_(std::move(plain)), scan_(std::move(scan)) {}
 
-  std::string condition_;
+  // What the names of the texts' own end with, so that they are no names of the user's.
+  static std::string EndOfNames(absl::Span<const std::string> values, std::string_view condition) {
+    std::string end = "_";
+    const auto taken = [&](std::string_view text) {
+      return text.find(end) != text.npos &&
+             (text.find("kept" + end) != text.npos || text.find("place" + end) != text.npos ||
+              text.find("count" + end) != text.npos || text.find("room") != text.npos ||
+              text.find("value") != text.npos);
+    };
+    while (taken(condition) || std::any_of(values.begin(), values.end(), taken)) end += "_";
+    return end;
+  }
+
+  std::string condition_, end_;
   std::shared_ptr<Formula> plain_;
   Scan scan_;
 };

@@ -581,6 +581,9 @@ absl::Status ExpressionParser::CloseAxes(Pending call) {
     ++cursor_.at;
     const bool named = Peek() == TokenKind::kName && Peek(1) == TokenKind::kAssign;
     if (named && cursor_.Is("axis")) {
+      if (!reduction.axes.empty()) {
+        return source_.ErrorAt(Now().span, "axis= stands there twice", "several axes are written axis=(0, 1)");
+      }
       cursor_.at += 2;
       SLIPWAY_RETURN_IF_ERROR(Axes(reduction));
     } else if (named && cursor_.Is("keepdims")) {

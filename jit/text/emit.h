@@ -56,9 +56,11 @@ using Indices = absl::InlinedVector<ir::ValueId, kMaxRank>;
 // A reduction over axes: the dimensions of what its operand broadcasts to.
 struct ReductionBinding {
   static constexpr uint8_t kReduced = 0xff;
+  static constexpr uint8_t kSingle = 0xfe;
 
   int rank = 0;
-  // Of each dimension, which one of the output's (of the reduction that it stands in) it goes along with, or kReduced.
+  // Of each dimension, which one of the output's (of the reduction that it stands in) it goes along with, or kReduced,
+  // or kSingle where it has one element, whatever it is broadcast with.
   std::array<uint8_t, kMaxRank> outer = {};
   std::vector<ir::ParamId> arrays;  // Of Program::reduced, by its index: kNone for numbers and those of others.
 

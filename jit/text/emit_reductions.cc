@@ -76,7 +76,9 @@ void Emitter::BeginAxes(uint32_t index, const Node& node, uint32_t& next) {
   const ReductionBinding& axes = *open.axes;
   open.indices.assign(axes.rank, kNone);
   for (int d = 0; d < axes.rank; ++d) {
-    if (axes.outer[d] != ReductionBinding::kReduced) open.indices[d] = outer_indices[axes.outer[d]];
+    if (axes.outer[d] == ReductionBinding::kReduced) continue;
+    open.indices[d] = axes.outer[d] == ReductionBinding::kSingle ? builder_.Constant(site_.index_type, 0)
+                                                                 : outer_indices[axes.outer[d]];
   }
   if (site_.shared != nullptr) {
     PlaceOperand(open, site_.shared->number);

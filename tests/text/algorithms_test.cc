@@ -348,13 +348,39 @@ TEST_F(AlgorithmsTest, Mistakes) {
               HasSubstr("segments are of arrays of rank 1"));
   EXPECT_THAT(message(SegmentedReduce(stream_, offsets, "sum(x) * w", {{"x", x}, {"w", x}})),
               HasSubstr("output 'result' has shape (1,), but the inputs broadcast to (3,)"));
-  const absl::Status wrong = SegmentedReduction::Parse("y = sum(x)").value().Into(
-      stream_, offsets, {{{"y", Array<float, 1>::Zeros(device_, int64_t{2}).value()}, {"x", x}}});
+  const absl::Status wrong =
+      SegmentedReduction::Parse("y = sum(x)")
+          .value()
+          .Into(stream_, offsets, {{{"y", Array<float, 1>::Zeros(device_, int64_t{2}).value()}, {"x", x}}});
   EXPECT_THAT(std::string(wrong.message()), HasSubstr("there are 1 segments"));
   EXPECT_THAT(message(SegmentedReduce(stream_, From(std::vector<int64_t>()), "sum(x)", {{"x", x}})),
               HasSubstr("of n segments n + 1 are wanted"));
   EXPECT_THAT(message(Scan::Parse("sum(x)").value().OverSegments(stream_, offsets, {{"x", matrix}})),
               HasSubstr("segments are of arrays of rank 1"));
+  const auto both = From<int64_t>({0, 1, 2, 3});
+  const auto behind = both.Sliced(Slice{.start = 1}).value();
+  EXPECT_EQ(std::string(SegmentedReduction::Parse("y = sum(x)")
+                            .value()
+                            .Into(stream_, both, {{{"y", behind}, {"x", From<int64_t>({1, 2, 3})}}})
+                            .message()),
+            "output 'y' overlaps the offsets, which are read while it is written; write into an array of its own");
+  EXPECT_THAT(std::string(Scan::Parse("y = sum(x)")
+                              .value()
+                              .OverSegmentsInto(stream_, both, {{{"y", behind}, {"x", From<int64_t>({1, 2, 3})}}})
+                              .message()),
+              HasSubstr("overlaps the offsets"));
+  EXPECT_THAT(message(Elementwise::Parse("y = sum(x, axis=0, axis=1)")), HasSubstr("axis= stands there twice"));
+  EXPECT_THAT(
+      Values<float>(Select(stream_, "kept_ + count_", "kept_ > 1", {{"kept_", x}, {"count_", x}}).value().Get(stream_)),
+      ElementsAre(4, 6));
+  const Elementwise bound_text = Elementwise::Parse("z = k * sum(x)").value();
+  const auto out = Array<float, 1>::Zeros(device_, int64_t{1}).value();
+  const Arg bound_args[] = {Arg(out), Arg(2.0f), Arg(x)};
+  absl::StatusOr<BoundFormula> bound = bound_text.Bind(device_, bound_args);
+  ASSERT_TRUE(bound.ok()) << bound.status();
+  EXPECT_EQ(std::string(bound->Set("x", 3.0f).message()),
+            "input 'x' is an array; only numbers can be set: bind the formula again for other arrays");
+  EXPECT_TRUE(bound->Set("k", 3.0f).ok());
   EXPECT_THAT(message(Select(stream_, "x", "x", {{"x", x}})),
               HasSubstr("the condition 'x' is float32; a bool is wanted"));
   EXPECT_THAT(message(Unique(stream_, matrix)), HasSubstr("x: an array of rank 1 is wanted"));

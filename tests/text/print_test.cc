@@ -77,7 +77,8 @@ Specialization Specialize(const text::Program& program, int rank, bool narrow) {
   for (const text::AxisReduction& reduction : program.axis_reductions) {
     const uint32_t reduced = reduction.axes.empty() ? (1u << rank) - 1 : 1;
     specialization.reductions.push_back(
-        {.rank = static_cast<uint8_t>(rank), .outer = OuterDimensions(reduction, rank, reduced, rank)});
+        {.rank = static_cast<uint8_t>(rank),
+         .outer = OuterDimensions(reduction, std::vector<int64_t>(static_cast<size_t>(rank), 8), reduced, rank)});
   }
   return specialization;
 }

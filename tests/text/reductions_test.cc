@@ -117,6 +117,30 @@ TEST_F(ReductionsTest, OperandsBroadcastInside) {
   EXPECT_THAT(Run<double>("z = sum(w * column, axis=1)", w, column), ElementsAre(111, -111));
 }
 
+// A dimension of one element that is kept is broadcast with what stands around.
+TEST_F(ReductionsTest, KeptDimensionsOfOneElementBroadcast) {
+  const auto row = Of<int32_t, 2>({1, 3}, {1, 2, 3});
+  const auto z = Of<int32_t, 1>({3}, {10, 20, 30});
+  EXPECT_THAT(Run<int64_t>("y = z - sum(x, axis=1)", z, row), ElementsAre(4, 14, 24));
+  const auto cube = Of<int32_t, 3>({2, 2, 1}, {1, 2, 3, 4});
+  const auto wide = Of<int32_t, 3>({2, 2, 3}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11});
+  EXPECT_THAT(Run<int64_t>("y = z - sum(x, axis=1, keepdims=true)", wide, cube),
+              ElementsAre(-3, -2, -1, 0, 1, 2, -1, 0, 1, 2, 3, 4));
+  const auto flat = Of<int32_t, 3>({2, 1, 2}, {1, 5, 7, 2});
+  const auto square = Of<int32_t, 2>({2, 3}, {0, 0, 0, 0, 0, 0});
+  EXPECT_THAT(Run<int32_t>("y = z - max(x, axis=2)", square, flat), ElementsAre(-5, -5, -5, -7, -7, -7));
+  const auto pair = Of<int32_t, 3>({1, 2, 2}, {1, 2, 3, 4});
+  EXPECT_THAT(Run<int64_t>("y = sum(x, axis=2, keepdims=true) - sum(x, axis=2)", pair), ElementsAre(0, -4, 4, 0));
+  // A whole loop, and one that is bound: of many operands, too.
+  const auto ones = Of<int32_t, 2>({1, 3000}, std::vector<int32_t>(3000, 1));
+  const auto out = Array<int64_t, 1>::Zeros(device_, {3}).value();
+  const absl::StatusOr<Elementwise> text = Elementwise::Parse("y = z - sum(x, axis=1)");
+  const Arg args[] = {Arg(out), Arg(z), Arg(ones)};
+  ASSERT_TRUE(text->Bind(device_, args)->Launch(stream_).ok());
+  EXPECT_THAT(Values(out), ElementsAre(-2990, -2980, -2970));
+  EXPECT_THAT(Run<int64_t>(*text, z, ones), ElementsAre(-2990, -2980, -2970));
+}
+
 TEST_F(ReductionsTest, ReductionsInsideOfReductions) {
   const auto x = Of<double, 2>({2, 3}, {1, 2, 3, 4, 5, 9});
   // The variance of each row.
