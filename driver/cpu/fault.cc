@@ -22,11 +22,16 @@ constexpr int kSignalCount = sizeof(kSignals) / sizeof(kSignals[0]);
 
 constexpr size_t kSignalStackBytes = size_t{64} << 10;
 
-// A stack for signal handlers: a kernel that overflows the thread's own one leaves no room there for a handler. An
-// application's thread that waits runs kernels, too; where it has such a stack already, that one is used.
+// What a thread needs to have faults told, for an application's thread that waits runs kernels, too. A stack for
+// handlers: a kernel that overflows the thread's own one leaves no room there; where it has one already, that is used.
+// And the signals themselves: one that the hardware raises while it is blocked ends the process.
 class SignalStack {
  public:
   SignalStack() {
+    sigset_t faults;
+    sigemptyset(&faults);
+    for (int signal : kSignals) sigaddset(&faults, signal);
+    pthread_sigmask(SIG_UNBLOCK, &faults, nullptr);
     stack_t current = {};
     if (sigaltstack(nullptr, &current) != 0 || (current.ss_flags & SS_DISABLE) == 0) return;
     void* const memory = mmap(nullptr, kSignalStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -1,5 +1,8 @@
 // What a CUDA driver answers to calls that are wrong, and to those that look so: the rules of docs/clients.md, by plain
 // cu* calls. The same test runs on the CPU device's library and, by tools/gpu_check, on a GPU.
+#include <pthread.h>
+#include <signal.h>
+
 #include <atomic>
 #include <thread>
 #include <vector>
@@ -417,6 +420,23 @@ TEST_F(DriverRules, AFaultStaysWithItsContext) {
   EXPECT_EQ(api_->MemAlloc(&words, 4), CUDA_ERROR_ILLEGAL_ADDRESS);
   EXPECT_EQ(Launch(store, nullptr, nowhere.extra()), CUDA_ERROR_ILLEGAL_ADDRESS);
   Destroy(broken);
+}
+
+// Which many applications block in threads that are not to handle them.
+TEST_F(DriverRules, AFaultIsToldToAThreadThatBlocksSignals) {
+  std::thread([&] {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, nullptr);
+    const CUcontext broken = NewContext();
+    const CUmodule module = Load(kKernels);
+    CUfunction store = nullptr;
+    ASSERT_EQ(api_->ModuleGetFunction(&store, module, "store"), CUDA_SUCCESS);
+    LaunchBuffer nowhere(CUdeviceptr{64}, 1u);
+    EXPECT_EQ(Launch(store, nullptr, nowhere.extra()), CUDA_SUCCESS);
+    EXPECT_EQ(api_->CtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
+    Destroy(broken);
+  }).join();
 }
 
 // One that the compiler sees, too: it is no licence to leave out what stands around it.
