@@ -505,7 +505,7 @@ absl::StatusOr<Shapes> ShapesOf(const Program& program, const Arguments& argumen
 }
 
 bool SameElements(const Arg& a, const Arg& b, const Shape& shape) {
-  if (SizeOf(a.dtype()) != SizeOf(b.dtype())) return false;
+  if (SizeOf(a.dtype()) != SizeOf(b.dtype()) || a.rank() > shape.rank || b.rank() > shape.rank) return false;
   const Loop loop{.shape = shape};
   const LoopOperand first = MakeOperand(loop, a.shape(), a.strides());
   const LoopOperand second = MakeOperand(loop, b.shape(), b.strides());

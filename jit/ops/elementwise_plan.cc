@@ -87,8 +87,8 @@ void FillCoded(Plan& plan, const text::Program& program, const Arguments& argume
     const Arg& arg = ArgAt(arguments, i);
     internal::AddCode(coded.code, static_cast<int>(i), internal::ElementwiseCode(arg.facts()));
     if (arg.is_scalar()) continue;
-    // What is read by index may be read after it was overwritten, wherever it lies.
-    const bool in_step = i > 0 && program.inputs[i - 1].shape != text::ShapeRule::kGathered;
+    // What is read by index, or reduced, may be read after it was overwritten, wherever it lies.
+    const bool in_step = i > 0 && program.inputs[i - 1].elementwise() && !program.inputs[i - 1].reduced;
     if (in_step && SameElements(*arguments.outputs[0], arg, plan.shape)) coded.same |= uint64_t{1} << i;
     const absl::Span<const uint64_t> words = StructWords(arg).subspan(1);
     for (size_t w = 0; w < words.size(); w += 2) plan.geometry.push_back(StoredPair{{words[w], words[w + 1]}});
