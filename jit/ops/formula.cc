@@ -214,22 +214,13 @@ absl::Status CheckStream(const Stream& stream) {
 }
 
 Formula::Formula(text::Program program, std::string name, const CompileOptions& options, double parse_microseconds,
-                 Kind kind)
+                 Kind kind, bool is_part)
     : program_(std::move(program)),
       name_(std::move(name)),
       options_(options),
       parse_microseconds_(parse_microseconds),
       kind_(kind),
-      shareable_(IsShareable(program_)) {
-  for (std::atomic<const internal::CodedPlan*>& slot : slots_.plans) slot.store(&kNoPlan, std::memory_order_relaxed);
-}
-
-Formula::Formula(text::Program program, const Formula& whole)
-    : program_(std::move(program)),
-      name_(whole.name_),
-      options_(whole.options_),
-      parse_microseconds_(whole.parse_microseconds_),
-      is_part_(true),
+      is_part_(is_part),
       shareable_(IsShareable(program_)) {
   for (std::atomic<const internal::CodedPlan*>& slot : slots_.plans) slot.store(&kNoPlan, std::memory_order_relaxed);
 }
@@ -451,14 +442,19 @@ absl::StatusOr<Plan> Formula::PlanFor(const Device& device, const Arguments& arg
                   scratch);
 }
 
-absl::Status Formula::Launch(const Stream& stream, const Arguments& arguments, const text::Typing& typing,
-                             const Specialized& specialized, const LaunchConfig& config, absl::Span<const Arg> more) {
-  SLIPWAY_ASSIGN_OR_RETURN(const Kernel* kernel, KernelFor(stream.device(), typing, specialized));
+absl::InlinedVector<Arg, 16> Formula::ArgsOf(const Specialized& specialized, const Arguments& arguments) {
   absl::InlinedVector<Arg, 16> args;
   for (const Given& given : specialized.given) {
     args.push_back(given.view.has_value() ? Arg(*given.view) : ArgAt(arguments, given.argument));
   }
   args.insert(args.end(), specialized.extents.begin(), specialized.extents.end());
+  return args;
+}
+
+absl::Status Formula::Launch(const Stream& stream, const Arguments& arguments, const text::Typing& typing,
+                             const Specialized& specialized, const LaunchConfig& config, absl::Span<const Arg> more) {
+  SLIPWAY_ASSIGN_OR_RETURN(const Kernel* kernel, KernelFor(stream.device(), typing, specialized));
+  absl::InlinedVector<Arg, 16> args = ArgsOf(specialized, arguments);
   args.insert(args.end(), more.begin(), more.end());
   SLIPWAY_RETURN_IF_ERROR(kernel->Launch(stream, config, args));
   for (size_t i = 0; i < arguments.outputs.size() + arguments.inputs.size(); ++i) {
@@ -479,12 +475,7 @@ absl::StatusOr<BoundLaunch> Formula::Bind(const Device& device, const Arguments&
   SLIPWAY_ASSIGN_OR_RETURN(const Specialized specialized,
                            Specialize(device, arguments, shapes, Specialization::Team::kBlock));
   SLIPWAY_ASSIGN_OR_RETURN(const Kernel* kernel, KernelFor(device, *typing, specialized));
-  absl::InlinedVector<Arg, 16> args;
-  for (const Given& given : specialized.given) {
-    args.push_back(given.view.has_value() ? Arg(*given.view) : ArgAt(arguments, given.argument));
-  }
-  args.insert(args.end(), specialized.extents.begin(), specialized.extents.end());
-  return kernel->Bind(specialized.shares.Config(), args);
+  return kernel->Bind(specialized.shares.Config(), ArgsOf(specialized, arguments));
 }
 
 absl::StatusOr<const Plan*> Formula::KeptPlan(const Device& device, absl::Span<const uint64_t> key,

@@ -34,10 +34,10 @@ class Formula {
   static constexpr size_t kNoSlot = internal::PlanSlots::kNoSlot;
 
   // `parse_microseconds` is what it took to parse the text, for the times of its kernels.
-  // kScan: its reductions run along the elements.
+  // kScan: its reductions run along the elements. `is_part`: of a text that was split, and is not split again.
   enum class Kind : uint8_t { kElements, kScan };
   Formula(text::Program program, std::string name, const CompileOptions& options, double parse_microseconds,
-          Kind kind = Kind::kElements);
+          Kind kind = Kind::kElements, bool is_part = false);
 
   const text::Program& program() const { return program_; }
   const std::string& name() const { return name_; }
@@ -78,9 +78,10 @@ class Formula {
   void Keep(Kernel kernel);  // So that its module stays loaded.
 
  private:
-  struct Parts;  // Of a text that is split; they are not split again.
+  struct Parts;  // Of a text that is split.
 
-  Formula(text::Program program, const Formula& whole);  // A part of it.
+  // What the kernel of a form is given; it refers to both.
+  static absl::InlinedVector<Arg, 16> ArgsOf(const Specialized& specialized, const Arguments& arguments);
 
   void Remember(const Plan& plan, size_t slot);
   absl::StatusOr<Kernel> CompileFor(const Device& device, const text::Typing& typing,
@@ -106,8 +107,8 @@ class Formula {
   const std::string name_;
   const CompileOptions options_;
   const double parse_microseconds_;
-  const Kind kind_ = Kind::kElements;
-  const bool is_part_ = false;
+  const Kind kind_;
+  const bool is_part_;  // Of a text that was split.
   const bool shareable_;
 
   // What a call's dtypes give, and the kernels. The device's address is part of a kernel's key, and devices_ keeps it

@@ -15,7 +15,9 @@ namespace slipway::elementwise {
 struct Formula::Parts {
   struct Part {
     Part(text::Split::Part part, const Formula& whole)
-        : formula(std::move(part.program), whole), inputs(std::move(part.inputs)) {}
+        : formula(std::move(part.program), whole.name_, whole.options_, whole.parse_microseconds_, Kind::kElements,
+                  /*is_part=*/true),
+          inputs(std::move(part.inputs)) {}
 
     Formula formula;
     const std::vector<uint32_t> inputs;  // As of text::Split.

@@ -12,7 +12,6 @@ using ir::Op;
 using ir::ValueId;
 
 Reduction OperationOf(const Node& node) { return static_cast<Reduction>(node.detail); }
-bool WantsBools(Reduction op) { return op == Reduction::kAny || op == Reduction::kAll || op == Reduction::kCount; }
 bool WantsOrder(Reduction op) { return IsPosition(op) || op == Reduction::kMin || op == Reduction::kMax; }
 
 }  // namespace

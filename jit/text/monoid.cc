@@ -15,7 +15,6 @@ using ir::ValueId;
 namespace {
 
 bool IsHalf(DType dtype) { return dtype == DType::kFloat16 || dtype == DType::kBFloat16; }
-bool WantsBools(Reduction op) { return op == Reduction::kAny || op == Reduction::kAll || op == Reduction::kCount; }
 
 // What changes nothing; of no operands at all the result. The least and the greatest of floats begin with NaN, which
 // any number replaces.

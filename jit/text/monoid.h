@@ -13,6 +13,10 @@ namespace slipway::text {
 
 inline bool IsPosition(Reduction op) { return op == Reduction::kArgmin || op == Reduction::kArgmax; }
 
+inline bool WantsBools(Reduction op) {
+  return op == Reduction::kAny || op == Reduction::kAll || op == Reduction::kCount;
+}
+
 // A state, as values of a kernel: the accumulator, and of argmin and argmax the position (int64; -1 for none yet).
 using ReductionState = absl::InlinedVector<ir::ValueId, 2>;
 
