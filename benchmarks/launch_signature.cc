@@ -4,11 +4,28 @@
 namespace slipway::launch_cases {
 namespace {
 
+// The kernel, after the first of the case's launches if `is_last` is false, and then others for a hundred kinds of
+// arguments: launches find it among these, and never look at it first.
 template <class Case>
-Run Prepare(const Bench& bench) {
+GenericKernel MakeKernel(const Bench& bench, bool is_last) {
   const GenericKernel kernel("k", [](const Device& device, const Signature& signature) {
     return Kernel::Load(device, EmptyKernel(signature));
   });
+  if (is_last) return kernel;
+  Repeat(bench.changing.first(), 1000, [&](const ArgumentSet& set) {
+    return Case::Apply(set, [&](const auto&... args) { return kernel(bench.stream, ForSize(1), args...).ok(); });
+  });
+  std::vector<Arg> others;
+  for (int i = 0; i < 100; ++i) {
+    others.push_back(i % 2 == 0 ? Arg(int16_t{1}) : Arg(uint16_t{1}));
+    Require(kernel.Launch(bench.stream, ForSize(1), others).ok());
+  }
+  return kernel;
+}
+
+template <class Case, bool is_last>
+Run Prepare(const Bench& bench) {
+  const GenericKernel kernel = MakeKernel<Case>(bench, is_last);
   return [&bench, kernel](const Stream& stream, int64_t launches) {
     Repeat(bench.changing.first(), launches, [&](const ArgumentSet& set) SLIPWAY_INLINE {
       return Case::Apply(
@@ -20,7 +37,8 @@ Run Prepare(const Bench& bench) {
 }  // namespace
 
 void AddSignatureCases(std::vector<LaunchCase>* cases) {
-  ForEachCase([&]<class Case>(const char* name) { cases->push_back({"signature", name, Prepare<Case>}); });
+  ForEachCase([&]<class Case>(const char* name) { cases->push_back({"signature", name, Prepare<Case, true>}); });
+  ForEachCase([&]<class Case>(const char* name) { cases->push_back({"signature~", name, Prepare<Case, false>}); });
 }
 
 }  // namespace slipway::launch_cases

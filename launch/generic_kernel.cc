@@ -314,11 +314,47 @@ absl::Status GenericKernel::Precompile(const Device& device, absl::Span<const Si
   });
 }
 
+void GenericKernel::Remember(const Variant* variant) const {
+  // The slot that has it, or the empty one where it would be.
+  const auto slot_of = [](const TypeTable& table, const Variant* variant) {
+    for (uint64_t at = HashTypes(variant->device, variant->type_words.data(), variant->type_words.size());; ++at) {
+      std::atomic<const Variant*>& slot = table.slots[at & table.mask];
+      const Variant* const there = slot.load(std::memory_order_relaxed);
+      if (there == nullptr || there == variant) return &slot;
+    }
+  };
+  const auto has = [&](const TypeTable& table) {
+    return slot_of(table, variant)->load(std::memory_order_relaxed) != nullptr;
+  };
+  State& state = this->state();
+  const TypeTable* const table = state.by_types.load(std::memory_order_acquire);
+  if (table != nullptr && has(*table)) return;
+  const std::lock_guard lock(state.mutex);
+  if (!state.tables.empty() && has(*state.tables.back())) return;  // Another thread's doing.
+  const size_t capacity = state.tables.empty() ? 0 : state.tables.back()->mask + 1;
+  if (4 * ++state.launched > capacity) {
+    // The new table is filled before anybody can see it.
+    auto larger = std::make_unique<const TypeTable>(std::max<size_t>(2 * capacity, 8));
+    for (size_t i = 0; i < capacity; ++i) {
+      const Variant* const each = state.tables.back()->slots[i].load(std::memory_order_relaxed);
+      if (each != nullptr) slot_of(*larger, each)->store(each, std::memory_order_relaxed);
+    }
+    slot_of(*larger, variant)->store(variant, std::memory_order_relaxed);
+    state.by_types.store(larger.get(), std::memory_order_release);
+    state.tables.push_back(std::move(larger));
+  } else {
+    slot_of(*state.tables.back(), variant)->store(variant, std::memory_order_release);
+  }
+}
+
 void GenericKernel::Clear() const {
   State& state = this->state();
   state.last.store(nullptr, std::memory_order_release);
+  state.by_types.store(nullptr, std::memory_order_release);
   state.cache.Clear();
   const std::lock_guard lock(state.mutex);
+  state.tables.clear();
+  state.launched = 0;
   state.variants.clear();
   state.devices.clear();
 }
@@ -329,7 +365,11 @@ absl::Status GenericKernel::Launch(const Stream& stream, const LaunchConfig& con
         absl::StrCat("kernel '", state().name, "': the stream was moved from or destroyed; launch on one that lives"));
   }
   SLIPWAY_ASSIGN_OR_RETURN(const Variant* variant, Find(stream.device(), args));
-  state().last.store(variant, std::memory_order_release);
+  State& state = this->state();
+  if (state.last.load(std::memory_order_relaxed) != variant) {
+    Remember(variant);
+    state.last.store(variant, std::memory_order_release);
+  }
   return variant->kernel.Launch(stream, config, args);
 }
 

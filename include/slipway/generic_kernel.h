@@ -17,6 +17,7 @@
 #include <cstring>
 #include <functional>
 #include <initializer_list>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <tuple>
@@ -57,26 +58,36 @@ struct PlainArgument<ArrayView<T, N, K>> {
 template <class T, int N>
 struct PlainArgument<Array<T, N>> : PlainArgument<ArrayView<T, N>> {};
 
+// What the facts of such arguments say together, of 1 to 64: what all arrays have, and which arguments are const, a bit
+// for each.
+struct PlainFacts {
+  Facts all = ~Facts{0};
+  uint64_t is_const = 0;
+
+  template <class... Args>
+  [[gnu::always_inline]] static PlainFacts Of(const Args&... args) {
+    PlainFacts facts;
+    [[maybe_unused]] const auto look_at = [&](const auto& arg) {
+      using A = std::decay_t<decltype(arg)>;
+      if constexpr (PlainArgument<A>::kIsArray) {
+        facts.all &= Packer<A>::FactsOf(arg, 0) | (PlainArgument<A>::kIsConst ? facts::kWritable : 0);
+      }
+    };
+    (look_at(args), ...);
+    uint64_t bit = 1;
+    ((facts.is_const |= PlainArgument<Args>::kIsConst ? bit : 0, bit <<= 1), ...);
+    return facts;
+  }
+};
+
 // What a specialisation asks of calls with such arguments, of the types that it was made for.
 struct PlainDemand {
   Facts mask = 0, want = 1;          // Of what all arrays have. None is met until it is set.
   uint64_t written = 0;              // A bit for each parameter that is written.
   Layout layout = Layout::kStrided;  // Of the kernel's array parameters.
 
-  // Whether a call of 1 to 64 arguments meets it.
-  template <class... Args>
-  [[gnu::always_inline]] bool IsMetBy(const Args&... args) const {
-    Facts all = ~Facts{0};
-    [[maybe_unused]] const auto look_at = [&](const auto& arg) {
-      using A = std::decay_t<decltype(arg)>;
-      if constexpr (PlainArgument<A>::kIsArray) {
-        all &= Packer<A>::FactsOf(arg, 0) | (PlainArgument<A>::kIsConst ? facts::kWritable : 0);
-      }
-    };
-    (look_at(args), ...);
-    uint64_t is_const = 0, bit = 1;
-    ((is_const |= PlainArgument<Args>::kIsConst ? bit : 0, bit <<= 1), ...);
-    return (((all & mask) ^ want) | (written & is_const)) == 0;
+  [[gnu::always_inline]] bool IsMetBy(const PlainFacts& given) const {
+    return (((given.all & mask) ^ want) | (written & given.is_const)) == 0;
   }
 };
 
@@ -155,10 +166,10 @@ class GenericKernel {
     if (used_.load(std::memory_order_relaxed) != &unused_) Disown();
   }
 
-  // Queues the specialisation for these arguments on `stream`. Errors as Kernel::Launch's, and the maker's. Where the
-  // call before it, of any thread, had arguments of the same kinds, it costs little more than a typed launch (than a
-  // dynamic one, where an argument's type is known at run time only, or arrays are of both layouts): no allocation, no
-  // lock; otherwise the specialisation is looked up, without a lock if it is there.
+  // Queues the specialisation for these arguments on `stream`. Errors as Kernel::Launch's, and the maker's. It costs
+  // little more than a typed launch (than a dynamic one, where an argument's type is known at run time only, or arrays
+  // are of both layouts): no allocation, no lock. Where calls have arguments of other kinds in turn, the specialisation
+  // is looked up by their types, however many there are, at a cost of some ten nanoseconds.
   template <internal::Packable... Args>
   [[gnu::always_inline]] absl::Status operator()(const Stream& stream, const LaunchConfig& config,
                                                  const Args&... args) const;
@@ -204,9 +215,18 @@ class GenericKernel {
     Facts forbidden = 0;  // What the arrays must not all have: that of which it was made without, as kIndex32.
     Kernel kernel;
   };
-  // The specialisation that the last launch had.
+  // Specialisations by device and types of the arguments, for look-ups without a lock. Several may be for the same
+  // types and ask for other layouts. Slots are filled and never emptied; half of them at most, so that an empty one is
+  // met.
+  struct TypeTable {
+    explicit TypeTable(size_t capacity) : mask(capacity - 1), slots(new std::atomic<const Variant*>[capacity]()) {}
+    const size_t mask;  // The capacity is a power of two.
+    const std::unique_ptr<std::atomic<const Variant*>[]> slots;
+  };
+  // What launches look at: a specialisation that one has had, and all of those.
   struct Last {
     std::atomic<const Variant*> last{nullptr};
+    std::atomic<const TypeTable*> by_types{nullptr};
   };
   // What copies share.
   struct State : Last {
@@ -217,7 +237,9 @@ class GenericKernel {
     SpecializationCache<Variant> cache;
     std::mutex mutex;              // Guards what follows.
     std::vector<Kernel> variants;  // For variants().
-    std::vector<Device> devices;   // Their ids stand in keys, failed ones too, and so must not be used again.
+    size_t launched = 0;           // In the type table, which is the last of these; readers may still be in the others.
+    std::vector<std::unique_ptr<const TypeTable>> tables;
+    std::vector<Device> devices;  // Their ids stand in keys, failed ones too, and so must not be used again.
   };
 
   State& state() const {
@@ -234,17 +256,47 @@ class GenericKernel {
   // Whether a specialisation is for a call's device and the types of its arguments.
   template <class... Args>
   [[gnu::always_inline]] static bool IsOfTypes(const Variant* variant, const Stream& stream, const Args&... args);
-  // With such a specialisation, where they meet what it asks of each.
+  // Whether the arguments, which are of its types, meet what it asks of each.
   template <class... Args>
-  [[gnu::always_inline]] absl::Status LaunchFitting(const Variant& variant, const Stream& stream,
-                                                    const LaunchConfig& config, const Args&... args) const;
-  // The same out of line, or with another one: two ways to look at the same words would spill them.
+  [[gnu::always_inline]] static bool Fits(const Variant& variant, const Args&... args);
+  // The specialisation for plain arguments, by the words of their types; null if none is there that says it is. What
+  // launches look at first stays: were it what is found here, threads that call with arguments of several kinds would
+  // pass the word to and fro.
+  template <size_t kCount>
+  [[gnu::always_inline]] const Variant* LookUp(const DeviceState* device, const std::array<uint64_t, kCount>& words,
+                                               const internal::PlainFacts& given) const {
+    return LookUpIn(used_.load(std::memory_order_acquire)->by_types.load(std::memory_order_acquire), device, words,
+                    HashTypes(device, words.data(), kCount), given.all, given.is_const);
+  }
+  template <class Words>
+  [[gnu::noinline]] static const Variant* LookUpIn(const TypeTable* table, const DeviceState* device, Words words,
+                                                   uint64_t hash, Facts all, uint64_t is_const) {
+    if (table == nullptr) return nullptr;
+    for (;; ++hash) {
+      const Variant* const variant = table->slots[hash & table->mask].load(std::memory_order_acquire);
+      if (variant == nullptr) return nullptr;
+      if (variant->device == device && variant->plain.IsMetBy({all, is_const}) &&
+          internal::SameTypes(variant->type_words.data(), words)) {
+        return variant;
+      }
+    }
+  }
+  // With the specialisation that is looked up. Out of line: two ways to look at the same words would spill them.
   template <class... Args>
   [[gnu::noinline]] absl::Status LaunchOtherwise(const Stream& stream, const LaunchConfig& config,
                                                  const Args&... args) const;
   template <class... Args>
   [[gnu::noinline, gnu::cold]] absl::Status LaunchAsList(const Stream& stream, const LaunchConfig& config,
                                                          const Args&... args) const;
+  // Where in the type table the search begins. The words are those of TypeWords: few, and differing in a few bits. The
+  // device comes last, so that the rest is constant where the types are.
+  static uint64_t HashTypes(const DeviceState* device, const uint64_t* words, size_t count) {
+    constexpr uint64_t kFactor = 0x9e3779b97f4a7c15;  // 2^64 by the golden ratio.
+    uint64_t hash = 0;
+    for (size_t i = 0; i < count; ++i) hash = (hash ^ words[i]) * kFactor;
+    return ((hash ^ reinterpret_cast<uint64_t>(device)) * kFactor) >> 32;
+  }
+  void Remember(const Variant* variant) const;  // In the type table.
 
   // Of kernels without a State, so that a launch has nothing more to look at.
   static Last unused_;
@@ -263,11 +315,14 @@ inline absl::Status GenericKernel::operator()(const Stream& stream, const Launch
     }
   }
   // As Kernel's call operator, with the demands of the last specialisation. Entries stay until the State goes.
-  const Variant* const variant = used_.load(std::memory_order_acquire)->last.load(std::memory_order_acquire);
+  const Variant* variant = used_.load(std::memory_order_acquire)->last.load(std::memory_order_acquire);
   if constexpr (internal::kPlainCall<std::decay_t<Args>...>) {
-    // One call for all that is otherwise: with two, the arguments' addresses are computed before it is known.
-    if (!IsOfTypes(variant, stream, args...) || !variant->plain.IsMetBy(args...)) [[unlikely]]
-      return LaunchOtherwise(stream, internal::CopyFields(config), args...);
+    const internal::PlainFacts given = internal::PlainFacts::Of(args...);
+    if (!IsOfTypes(variant, stream, args...) || !variant->plain.IsMetBy(given)) [[unlikely]] {
+      variant = LookUp(stream.device().state().get(), internal::TypeWords(args...), given);
+      if (variant == nullptr) [[unlikely]]
+        return LaunchOtherwise(stream, internal::CopyFields(config), args...);
+    }
     alignas(16) std::byte buffer[internal::kPackedBytes<std::decay_t<Args>...>];
     constexpr bool kHasArrays = (internal::PlainArgument<std::decay_t<Args>>::kIsArray || ...);
     if (kHasArrays && variant->plain.layout == Layout::kContiguous) {
@@ -277,9 +332,9 @@ inline absl::Status GenericKernel::operator()(const Stream& stream, const Launch
     }
     return internal::Submit(variant->kernel, stream, config, sizeof...(Args) == 0 ? nullptr : buffer);
   } else {
-    if (!IsOfTypes(variant, stream, args...)) [[unlikely]]
-      return LaunchAsList(stream, internal::CopyFields(config), args...);
-    return LaunchFitting(*variant, stream, config, args...);
+    if (!IsOfTypes(variant, stream, args...) || !Fits(*variant, args...)) [[unlikely]]
+      return LaunchOtherwise(stream, internal::CopyFields(config), args...);
+    return internal::SubmitCall(variant->kernel, variant->params.data(), stream, config, args...);
   }
 }
 
@@ -290,8 +345,7 @@ inline bool GenericKernel::IsOfTypes(const Variant* variant, const Stream& strea
 }
 
 template <class... Args>
-inline absl::Status GenericKernel::LaunchFitting(const Variant& variant, const Stream& stream,
-                                                 const LaunchConfig& config, const Args&... args) const {
+inline bool GenericKernel::Fits(const Variant& variant, const Args&... args) {
   [[maybe_unused]] const Variant::Param* param = variant.params.data();
   Facts misfit = 0;
   [[maybe_unused]] Facts all = ~Facts{0};
@@ -302,17 +356,22 @@ inline absl::Status GenericKernel::LaunchFitting(const Variant& variant, const S
   };
   (look_at(args), ...);
   if constexpr ((internal::Packer<std::decay_t<Args>>::kHasFacts || ...)) misfit |= all & variant.forbidden;
-  if (misfit != 0) [[unlikely]]
-    return LaunchAsList(stream, internal::CopyFields(config), args...);
-  return internal::SubmitCall(variant.kernel, variant.params.data(), stream, config, args...);
+  return misfit == 0;
 }
 
 template <class... Args>
 absl::Status GenericKernel::LaunchOtherwise(const Stream& stream, const LaunchConfig& config,
                                             const Args&... args) const {
-  const Variant* const variant = used_.load(std::memory_order_acquire)->last.load(std::memory_order_acquire);
-  if (!IsOfTypes(variant, stream, args...)) return LaunchAsList(stream, config, args...);
-  return LaunchFitting(*variant, stream, config, args...);
+  const TypeTable* const table = used_.load(std::memory_order_acquire)->by_types.load(std::memory_order_acquire);
+  if (table == nullptr) return LaunchAsList(stream, config, args...);
+  const auto words = internal::TypeWords(args...);
+  for (uint64_t at = HashTypes(stream.device().state().get(), words.data(), words.size());; ++at) {
+    const Variant* const variant = table->slots[at & table->mask].load(std::memory_order_acquire);
+    if (variant == nullptr) return LaunchAsList(stream, config, args...);
+    if (!IsOfTypes(variant, stream, args...)) continue;
+    if (!Fits(*variant, args...)) continue;
+    return internal::SubmitCall(variant->kernel, variant->params.data(), stream, config, args...);
+  }
 }
 
 template <class... Args>

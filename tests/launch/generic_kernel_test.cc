@@ -5,6 +5,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -128,6 +129,40 @@ TEST_F(GenericKernelTest, CallsInTurn) {
   // With 32-bit indices: 2 x 2, each array contiguous or not. With 64-bit ones at least one is the large one: 3.
   EXPECT_THAT(asked_, SizeIs(7));
   EXPECT_EQ(kernel.counters().compiles, 7u);
+}
+
+// So many kinds of arguments that what launches look at grows several times: each call gets its own kernel, with the
+// kinds in one order and in the other, as arguments whose types the compiler knows and as ones that it does not, and
+// again after all is forgotten.
+TEST_F(GenericKernelTest, ManyTypesInTurn) {
+  const GenericKernel kernel = Noting();
+  testing::internal::CaptureStderr();  // Of so many specialisations a warning is given.
+  const auto launches_its_own = [&](const auto&... args) {
+    ASSERT_TRUE(kernel(stream_, config_, args...).ok());
+    const auto launches = TakeRecordedLaunches();
+    ASSERT_THAT(launches, SizeIs(1));
+    const Kernel own = kernel.For(device_, {args...}).value();
+    EXPECT_EQ(launches[0].function, own.plan().function) << Describe(own.signature());
+    EXPECT_THAT(launches[0].buffer, SizeIs(own.buffer_size()));
+  };
+  const auto call = [&]<class A, class B>(A, B) {
+    launches_its_own(A{}, B{});
+    const ArrayView<A, 1> dense(device_, reinterpret_cast<A*>(0x10000), {10});
+    const ArrayView<A, 2> gaps(device_, reinterpret_cast<A*>(0x10000), {10, 4}, {8, 2});
+    launches_its_own(B{}, dense);
+    launches_its_own(dense, gaps, B{});
+    launches_its_own(AnyArrayView(dense), B{});
+  };
+  const std::tuple<int8_t, uint16_t, int32_t, uint64_t, float, double> all;
+  const auto call_with_all = [&](auto a) { std::apply([&](auto... b) { (call(a, b), ...); }, all); };
+  for (int round = 0; round < 3; ++round) {
+    std::apply([&](auto... a) { (call_with_all(a), ...); }, all);
+  }
+  EXPECT_EQ(kernel.counters().compiles, 4u * 6 * 6);
+  kernel.Clear();
+  std::apply([&](auto... a) { (call_with_all(a), ...); }, all);
+  EXPECT_EQ(kernel.counters().compiles, 8u * 6 * 6);
+  testing::internal::GetCapturedStderr();
 }
 
 // Constness is no kind of arguments, so one specialisation meets both.

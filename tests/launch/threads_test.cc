@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <thread>
+#include <tuple>
 #include <vector>
 
 #include "slipway/bound_launch.h"
@@ -127,6 +128,28 @@ TEST_F(ThreadsTest, SixtyFourThreadsMakeOneSpecialisation) {
   EXPECT_EQ(kinds.load(), 4);
   EXPECT_EQ(failed.load(), 0);
   EXPECT_THAT(many.variants(), SizeIs(3));
+}
+
+// Every thread calls with every pair of types, each beginning with another one.
+TEST_F(ThreadsTest, ManySpecialisationsAtOnce) {
+  std::atomic<int> made{0}, failed{0};
+  const GenericKernel generic("generic", [&](const Device& device, const Signature& signature) {
+    ++made;
+    return Kernel::Load(device, EmptyKernel(signature));
+  });
+  const std::tuple<int8_t, uint16_t, int32_t, uint64_t, float, double> all;
+  const auto call = [&](auto... args) { failed += !generic(stream_, ForSize(10), args..., y_).ok(); };
+  OnThreads(8, [&](int t) {
+    int turn = t;
+    const auto call_with_all = [&](auto a) {
+      std::apply([&](auto... b) { ((++turn % 2 == 0 ? call(b, a) : call(a, b)), ...); }, all);
+    };
+    for (int round = 0; round < 20; ++round) {
+      std::apply([&](auto... a) { (call_with_all(a), ...); }, all);
+    }
+  });
+  EXPECT_EQ(made.load(), 6 * 6);
+  EXPECT_EQ(failed.load(), 0);
 }
 
 // Arrays, kernels, streams and specialisations come and go on every thread while others launch.

@@ -10,6 +10,7 @@
 #include "driver/cpu/translate/interchange_loops.h"
 #include "driver/cpu/translate/recover_addresses.h"
 #include "driver/cpu/translate/scalar_extremes.h"
+#include "driver/cpu/translate/set_rare_branches_aside.h"
 #include "driver/cpu/translate/split_thread_loop.h"
 #include "driver/cpu/translate/tighten_thread_loop.h"
 #include "driver/ptx/message.h"
@@ -125,6 +126,7 @@ void Optimize(llvm::Module& module, llvm::TargetMachine& machine) {
     manager.addPass(InterchangeLoopsPass());
     manager.addPass(RecoverAddressesPass());
     manager.addPass(TightenThreadLoopPass());
+    manager.addPass(SetRareBranchesAsidePass());
     manager.addPass(SplitThreadLoopPass(masks_are_cheap));
     manager.addPass(llvm::SimplifyCFGPass());
   });

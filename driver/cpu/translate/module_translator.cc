@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <deque>
+#include <optional>
 #include <set>
 
 #include "driver/cpu/compiled_module.h"
@@ -13,6 +14,7 @@
 #include "driver/cpu/translate/flatten.h"
 #include "driver/cpu/translate/frame.h"
 #include "driver/cpu/translate/function_use.h"
+#include "driver/cpu/translate/global_index.h"
 #include "driver/cpu/translate/launch_fields.h"
 #include "driver/cpu/translate/region_frame.h"
 #include "driver/cpu/translate/system_calls.h"
@@ -22,7 +24,13 @@
 namespace slipway::cpu {
 namespace {
 
+// Threads of neighbouring blocks that run as one block: enough that what a block costs does not show, few enough that
+// what several rows of them share stays in the nearest cache.
+constexpr uint32_t kThreadsTogether = 4096;
+
 // The loops around a kernel's body: blocks of the range, then threads z, y and x; x innermost, where it can vectorise.
+// Where a thread's global index along x is all that a kernel asks for, blocks that are neighbours along x run as one
+// long block: rows of a picture in blocks of 32 x 8 are then read in pieces that processors fetch ahead.
 class KernelFrame {
  public:
   KernelFrame(Emitter& e, const CpuKernel& kernel, llvm::Function* function)
@@ -44,6 +52,7 @@ class KernelFrame {
     }
     EnterChecks(e_, EmitCheckBegin(b_, e_.module, kernel_, thread.launch, thread.shared));
     PlaceLocals(e_);
+    Value* const most_together = MostTogether();
     llvm::BasicBlock* const block_loop = Block("block");
     b_.CreateCondBr(b_.CreateICmpULT(first, last), block_loop, end);
     b_.SetInsertPoint(block_loop);
@@ -60,6 +69,17 @@ class KernelFrame {
     thread.block[0] = b_.CreateTrunc(b_.CreateURem(index, grid_x), b_.getInt32Ty());
     thread.block[1] = b_.CreateTrunc(b_.CreateURem(row, grid_y), b_.getInt32Ty());
     thread.block[2] = b_.CreateTrunc(b_.CreateUDiv(row, grid_y), b_.getInt32Ty());
+    Value* together = b_.getInt64(1);
+    threads_x_ = thread.block_size[0];
+    if (most_together != nullptr) {
+      const auto at_most = [&](Value* limit) {
+        together = b_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, together, limit);
+      };
+      together = most_together;
+      at_most(b_.CreateSub(last, index, "", true));
+      at_most(b_.CreateZExt(b_.CreateSub(thread.grid_size[0], thread.block[0]), b_.getInt64Ty()));
+      threads_x_ = b_.CreateMul(threads_x_, b_.CreateTrunc(together, b_.getInt32Ty()), "threads", true, true);
+    }
 
     Loop loops[3];
     for (int axis = 2; axis >= 0; --axis) loops[axis] = OpenLoop(axis);
@@ -71,7 +91,7 @@ class KernelFrame {
     EmitBody(e_);  // Threads without waits are independent, in every dimension.
     if (loops[1].index->use_empty() && loops[2].index->use_empty()) JoinRows(loops);
     for (int axis = 0; axis < 3; ++axis) CloseLoop(loops[axis], axis);
-    Value* const next = b_.CreateAdd(index, b_.getInt64(1), "", true);
+    Value* const next = b_.CreateAdd(index, together, "", true);
     index->addIncoming(next, b_.GetInsertBlock());
     b_.CreateCondBr(b_.CreateICmpULT(next, last), block_loop, end);
     b_.SetInsertPoint(end);
@@ -100,6 +120,23 @@ class KernelFrame {
     return loop;
   }
 
+  // How many blocks can run as one, i64; null where that is one for every launch. A thread that fails ends its block.
+  Value* MostTogether() {
+    if (e_.module.threads_fail_alone) return nullptr;
+    const std::optional<GlobalIndex> global = FindGlobalIndex(e_.function);
+    if (!global.has_value()) return nullptr;
+    const ThreadContext& thread = e_.thread;
+    const auto wide = [&](Value* value) { return b_.CreateZExt(value, b_.getInt64Ty()); };
+    Value* const threads = b_.CreateMul(b_.CreateMul(thread.block_size[0], thread.block_size[1]), thread.block_size[2]);
+    Value* const most = wide(b_.CreateUDiv(b_.getInt32(kThreadsTogether), threads));
+    Value* const threads_of_row = b_.CreateMul(wide(thread.grid_size[0]), wide(thread.block_size[0]));
+    Value* holds = b_.CreateICmpULE(threads_of_row, b_.getInt64(uint64_t{1} << 31));
+    if (global->block_size != 0) {
+      holds = b_.CreateAnd(holds, b_.CreateICmpEQ(thread.block_size[0], b_.getInt32(global->block_size)));
+    }
+    return b_.CreateSelect(holds, most, b_.getInt64(1));
+  }
+
   // Of a kernel that does not ask for y and z: one loop over all rows is a level less for every pass over loops.
   void JoinRows(Loop (&loops)[3]) {
     llvm::IRBuilderBase::InsertPointGuard guard(b_);
@@ -118,7 +155,8 @@ class KernelFrame {
     Value* const next = b_.CreateAdd(loop.index, b_.getInt32(1), "", true, true);
     loop.index->addIncoming(next, loop.latch);
     llvm::BasicBlock* const done = Block("threads_done");
-    llvm::BranchInst* branch = b_.CreateCondBr(b_.CreateICmpULT(next, e_.thread.block_size[axis]), loop.header, done);
+    Value* const bound = axis == 0 ? threads_x_ : e_.thread.block_size[axis];
+    llvm::BranchInst* branch = b_.CreateCondBr(b_.CreateICmpULT(next, bound), loop.header, done);
     branch->setMetadata(
         llvm::LLVMContext::MD_loop,
         ThreadLoopMetadata(e_.module, b_.getContext(), axis == 0 ? ThreadAxis::kX : ThreadAxis::kOther));
@@ -129,6 +167,7 @@ class KernelFrame {
   llvm::IRBuilder<>& b_;
   const CpuKernel& kernel_;
   llvm::Function* function_;
+  Value* threads_x_ = nullptr;  // Of the loop along x.
 };
 
 class Translator {

@@ -72,7 +72,7 @@ std::optional<int> SlopeOf(Value* value, Candidate* found, int depth = 0) {
   const auto of_operand = [&](unsigned i) { return SlopeOf(instruction->getOperand(i), found, depth + 1); };
   switch (instruction->getOpcode()) {
     case Instruction::Trunc:
-      return of_operand(0);  // What is compared wraps in its own type, and it is below 1024 that threads are counted.
+      return of_operand(0);  // What is compared wraps in its own type, and it is below 2^16 that threads are counted.
     case Instruction::ZExt:
     case Instruction::SExt: {
       const std::optional<int> slope = of_operand(0);

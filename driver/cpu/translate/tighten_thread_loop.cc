@@ -35,7 +35,8 @@ bool HasEffects(const BasicBlock& block) {
 // `index` seen through what the optimiser may have put around it.
 bool IsIndex(Value* value, Value* index) {
   if (auto* cast = llvm::dyn_cast<llvm::CastInst>(value)) {
-    // The index is below 1024: neither extending nor truncating (to 16 bits or more) changes it.
+    // The index is below 2^16, as many threads as run as one block: neither extending nor truncating (to 16 bits or
+    // more) changes it.
     return cast->getDestTy()->isIntegerTy() && cast->getDestTy()->getIntegerBitWidth() >= 16 &&
            IsIndex(cast->getOperand(0), index);
   }
