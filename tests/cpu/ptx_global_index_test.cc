@@ -2,9 +2,11 @@
 // Against the same computed block by block and thread by thread.
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "driver/cpu/failed_threads.h"
 #include "driver/cpu/program.h"
 #include "gtest/gtest.h"
 #include "tests/cpu/ptx_kernel.h"
@@ -149,6 +151,30 @@ TEST_P(PtxGlobalIndex, IsEachThreadsOwn) {
     }
     EXPECT_EQ(counts, wanted_counts);
     EXPECT_EQ(sums, wanted_sums);
+  }
+}
+
+// A thread that fails is told by its own block and place in it.
+TEST(PtxGlobalIndexTest, ATrapIsToldOfItsThread) {
+  const auto program = LoadOrDie(R"(.visible .entry k(.param .u32 at) {
+    .reg .pred %p; .reg .b32 %r<9>; mov.u32 %r1, %ctaid.x; mov.u32 %r2, %ntid.x; mov.u32 %r3, %tid.x;
+    mad.lo.u32 %r4, %r1, %r2, %r3; ld.param.u32 %r5, [at]; setp.eq.u32 %p, %r4, %r5; @%p trap; ret; })");
+  ASSERT_NE(program, nullptr);
+  struct Place {
+    uint32_t block, thread;
+  };
+  for (const Place& place : {Place{0, 0}, Place{0, 95}, Place{1, 0}, Place{7, 33}, Place{9, 95}}) {
+    alignas(16) uint32_t at[4] = {place.block * 96 + place.thread};
+    CpuLaunch launch;
+    launch.params = reinterpret_cast<const std::byte*>(at);
+    launch.grid[0] = 10;
+    launch.block[0] = 96;
+    program->kernels()[0].run(&launch, 0, 10, nullptr);
+    EXPECT_EQ(launch.trapped, kThreadTrapped);
+    const std::optional<FailedThread> failed = TakeFailedThread();
+    ASSERT_TRUE(failed.has_value() && failed->has_thread);
+    EXPECT_EQ(failed->block[0], place.block);
+    EXPECT_EQ(failed->thread[0], place.thread);
   }
 }
 

@@ -34,6 +34,9 @@ void Fail(CpuLaunch* launch, uint32_t reason, const FailedThread& who) {
 
 void Trap(CpuLaunch* launch, uint32_t reason, uint32_t block_x, uint32_t block_y, uint32_t block_z, uint32_t thread_x,
           uint32_t thread_y, uint32_t thread_z) {
+  // Where blocks run as one (global_index.h), the thread is counted from the first of them on.
+  block_x += thread_x / launch->block[0];
+  thread_x %= launch->block[0];
   Fail(launch, reason, {{block_x, block_y, block_z}, {thread_x, thread_y, thread_z}, true});
 }
 
