@@ -15,7 +15,7 @@ constexpr size_t kMaxLanes = 16;
 bool IsSmall(const Op& op) {
   switch (op.kind) {
     case OpKind::kLaunch:
-      return !op.cooperative && IsTiny(op) && !NeedsALargeStack(op);
+      return !op.cooperative && IsTiny(op);
     case OpKind::kCopy:
     case OpKind::kFill:
       return IsTiny(op);

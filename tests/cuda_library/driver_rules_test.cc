@@ -422,6 +422,84 @@ TEST_F(DriverRules, AFaultStaysWithItsContext) {
   Destroy(broken);
 }
 
+// overrun(words, n) stores n words into an array of 16 in local memory and reads one back. `waits` does so as well, and
+// has its threads wait for each other in between.
+constexpr const char* kOverrun = R"(
+.version 7.0
+.target sm_75
+.address_size 64
+.visible .entry overrun(.param .u64 p, .param .u32 n)
+{
+    .local .align 8 .b8 a[64];
+    .reg .pred %p;
+    .reg .b32 %n, %i, %v;
+    .reg .b64 %a, %at, %out;
+    ld.param.u64 %out, [p];
+    cvta.to.global.u64 %out, %out;
+    ld.param.u32 %n, [n];
+    mov.u64 %a, a;
+    mov.u32 %i, 0;
+loop:
+    mad.wide.u32 %at, %i, 4, %a;
+    st.local.u32 [%at], %i;
+    add.u32 %i, %i, 1;
+    setp.lo.u32 %p, %i, %n;
+    @%p bra loop;
+    and.b32 %i, %i, 15;
+    mad.wide.u32 %at, %i, 4, %a;
+    ld.local.u32 %v, [%at];
+    st.global.u32 [%out], %v;
+    ret;
+}
+.visible .entry waits(.param .u64 p, .param .u32 n)
+{
+    .local .align 8 .b8 a[64];
+    .reg .pred %p;
+    .reg .b32 %n, %i, %v;
+    .reg .b64 %a, %at, %out;
+    ld.param.u64 %out, [p];
+    cvta.to.global.u64 %out, %out;
+    ld.param.u32 %n, [n];
+    mov.u64 %a, a;
+    mov.u32 %i, 0;
+loop:
+    mad.wide.u32 %at, %i, 4, %a;
+    st.local.u32 [%at], %i;
+    add.u32 %i, %i, 1;
+    setp.lo.u32 %p, %i, %n;
+    @%p bra loop;
+    bar.sync 0;
+    and.b32 %i, %i, 15;
+    mad.wide.u32 %at, %i, 4, %a;
+    ld.local.u32 %v, [%at];
+    st.global.u32 [%out], %v;
+    ret;
+}
+)";
+
+// A little too far may go unseen, by a GPU, too; far too far does not. The process goes on in any case.
+TEST_F(DriverRules, RunningOverALocalArrayEndsNothingButTheContext) {
+  for (const char* name : {"overrun", "waits"}) {
+    for (unsigned words : {16u, 20u, 64u, 1024u, 1u << 20, 1u << 28}) {
+      const CUcontext fresh = NewContext();
+      CUfunction kernel = nullptr;
+      ASSERT_EQ(api_->ModuleGetFunction(&kernel, Load(kOverrun), name), CUDA_SUCCESS);
+      LaunchBuffer buffer(NewWords(1), words);
+      for (unsigned grid : {1u, 100u}) {
+        const CUresult launched = Launch(kernel, nullptr, buffer.extra(), grid);
+        EXPECT_TRUE(launched == CUDA_SUCCESS || launched == CUDA_ERROR_ILLEGAL_ADDRESS) << launched;
+        const CUresult result = api_->CtxSynchronize();
+        EXPECT_TRUE((result == CUDA_SUCCESS && words != 1u << 28) ||
+                    (result == CUDA_ERROR_ILLEGAL_ADDRESS && words != 16))
+            << name << ", " << words << " words: " << result;
+      }
+      Destroy(fresh);
+    }
+  }
+  EXPECT_EQ(Launch(Kernel("nothing"), nullptr), CUDA_SUCCESS);
+  EXPECT_EQ(api_->CtxSynchronize(), CUDA_SUCCESS);
+}
+
 // Which many applications block in threads that are not to handle them.
 TEST_F(DriverRules, AFaultIsToldToAThreadThatBlocksSignals) {
   std::thread([&] {
