@@ -42,6 +42,7 @@ std::shared_ptr<Op> CopyForGraph(const Op& op) {
   copy->value = op.value;
   copy->width = op.width;
   copy->box = op.box;
+  copy->event = op.event;
   copy->host_function = op.host_function;
   copy->user_data = op.user_data;
   if (op.kind == OpKind::kLaunch) {

@@ -84,6 +84,15 @@ CUresult EndOf(const Side& side, const CopyShape& shape, CopyEnd* end) {
   return CUDA_SUCCESS;
 }
 
+Side ToOf(const CUDA_MEMCPY3D& copy) {
+  return {copy.dstMemoryType, copy.dstHost, copy.dstDevice, copy.dstXInBytes,
+          copy.dstY,          copy.dstZ,    copy.dstPitch,  copy.dstHeight};
+}
+Side FromOf(const CUDA_MEMCPY3D& copy) {
+  return {copy.srcMemoryType, copy.srcHost, copy.srcDevice, copy.srcXInBytes,
+          copy.srcY,          copy.srcZ,    copy.srcPitch,  copy.srcHeight};
+}
+
 CUresult CopyBox(const Side& to, const Side& from, const CopyShape& shape, CUstream stream, CopyWait wait) {
   SLIPWAY_RETURN_IF_FAILED(Ready());
   CopyEnd to_end, from_end;
@@ -102,11 +111,8 @@ CUresult Copy2D(const CUDA_MEMCPY2D* copy, CUstream stream, CopyWait wait) {
 
 CUresult Copy3D(const CUDA_MEMCPY3D* copy, CUstream stream, CopyWait wait) {
   if (copy == nullptr || copy->srcLOD != 0 || copy->dstLOD != 0) return CUDA_ERROR_INVALID_VALUE;
-  return CopyBox({copy->dstMemoryType, copy->dstHost, copy->dstDevice, copy->dstXInBytes, copy->dstY, copy->dstZ,
-                  copy->dstPitch, copy->dstHeight},
-                 {copy->srcMemoryType, copy->srcHost, copy->srcDevice, copy->srcXInBytes, copy->srcY, copy->srcZ,
-                  copy->srcPitch, copy->srcHeight},
-                 {.bytes = copy->WidthInBytes, .rows = copy->Height, .slices = copy->Depth}, stream, wait);
+  return CopyBox(ToOf(*copy), FromOf(*copy), {.bytes = copy->WidthInBytes, .rows = copy->Height, .slices = copy->Depth},
+                 stream, wait);
 }
 
 CUresult CopyAny(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream, CopyWait wait) {
@@ -119,6 +125,15 @@ CUresult FillNow(CUdeviceptr to, size_t pitch, uint32_t value, uint32_t width, s
 }
 
 }  // namespace
+
+CUresult MakeCopy3D(const CUDA_MEMCPY3D& copy, Op* op) {
+  if (copy.srcLOD != 0 || copy.dstLOD != 0) return CUDA_ERROR_INVALID_VALUE;
+  const CopyShape shape = {.bytes = copy.WidthInBytes, .rows = copy.Height, .slices = copy.Depth};
+  CopyEnd to, from;
+  SLIPWAY_RETURN_IF_FAILED(EndOf(ToOf(copy), shape, &to));
+  SLIPWAY_RETURN_IF_FAILED(EndOf(FromOf(copy), shape, &from));
+  return MakeCopy(to, from, shape, op);
+}
 
 CUresult MemAllocPitch(CUdeviceptr* address, size_t* pitch, size_t width, size_t height, unsigned element_bytes) {
   if (pitch == nullptr || width == 0 || height == 0) return CUDA_ERROR_INVALID_VALUE;
