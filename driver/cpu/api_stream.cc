@@ -125,9 +125,11 @@ CUresult EventCreate(CUevent* event, unsigned flags) {
   SLIPWAY_RETURN_IF_FAILED(Ready());
   std::shared_ptr<Context> context;
   SLIPWAY_RETURN_IF_FAILED(CurrentContext(&context));
-  if (event == nullptr || (flags & ~(CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING)) != 0) {
-    return CUDA_ERROR_INVALID_VALUE;
-  }
+  // "CU_EVENT_INTERPROCESS must be specified along with CU_EVENT_DISABLE_TIMING." No other process gets to know it.
+  constexpr unsigned kInterprocess = 4;
+  const bool fits = (flags & ~(CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | kInterprocess)) == 0 &&
+                    ((flags & kInterprocess) == 0 || (flags & CU_EVENT_DISABLE_TIMING) != 0);
+  if (event == nullptr || !fits) return CUDA_ERROR_INVALID_VALUE;
   auto made = std::make_shared<Event>();
   made->context = std::move(context);
   made->timing = (flags & CU_EVENT_DISABLE_TIMING) == 0;

@@ -121,6 +121,7 @@ void FillLaunch(std::shared_ptr<Function> function, const LaunchRequest& request
   Context& context = *function->module->context;
   op->launch.heap = context.heap.get();
   op->launch.printf = &context.printf;
+  op->launch.context = &context;
   context.NoteUse(kernel);
   op->blocks = uint64_t{request.grid[0]} * request.grid[1] * request.grid[2];
   op->chunk = request.cooperative ? 1 : ChunkOf(op->blocks, request.block, GetSettings().cores);

@@ -140,6 +140,8 @@ CUresult MemsetD2D32(CUdeviceptr to, size_t pitch, unsigned value, size_t width,
 CUresult MemsetD2D32Async(CUdeviceptr to, size_t pitch, unsigned value, size_t width, size_t height, CUstream stream);
 // Makes an empty op the copy that cuMemcpy3D would queue.
 CUresult MakeCopy3D(const CUDA_MEMCPY3D& copy, Op* op);
+CUmemoryPool PoolOf(uint64_t id);
+CUresult PointerGetAttribute(void* value, CUpointer_attribute attribute, CUdeviceptr address);
 CUresult PointerGetAttributes(unsigned count, CUpointer_attribute* attributes, void** values, CUdeviceptr address);
 CUresult PointerSetAttribute(const void* value, CUpointer_attribute attribute, CUdeviceptr address);
 
