@@ -8,7 +8,8 @@
 //   client_stream.cc   Stream*, Event*, LaunchCooperativeKernel
 //   client_steps.cc    FuncSetBlockShape, ParamSet*, Launch, LaunchGrid*
 //   client_graph.cc    Graph*, UserObject*: graphs as a whole
-//   client_nodes.cc    GraphAdd*Node, Graph*Node*, GraphExec*Node*: what nodes do
+//   client_nodes.cc    GraphAdd*Node, Graph*Node*: what nodes do
+//   client_exec_nodes.cc  GraphExec*Node*, GraphNode*Enabled
 #ifndef SLIPWAY_DRIVER_CPU_CUDA_LIBRARY_CLIENT_H_
 #define SLIPWAY_DRIVER_CPU_CUDA_LIBRARY_CLIENT_H_
 
