@@ -10,8 +10,14 @@
 
 namespace slipway::cpu {
 
+// Memory of a context, on its device; or of a pool, on the pool's device.
+struct PoolRequest {
+  uint64_t id = 0;
+  int device = 0;
+  size_t max_bytes = 0;  // That the pool may hold; 0: whatever there is.
+};
 // OUT_OF_MEMORY, or CONTEXT_IS_DESTROYED where another thread destroys it meanwhile.
-CUresult AllocateIn(Context& context, size_t bytes, Arena::Kind kind, void** memory, uint64_t pool = 0);
+CUresult AllocateIn(Context& context, size_t bytes, Arena::Kind kind, void** memory, const PoolRequest* pool = nullptr);
 
 // cuMemFree and its kin: waits for the work of the context that owns it. INVALID_VALUE for what is no live allocation
 // of that kind; managed memory counts as kDevice.

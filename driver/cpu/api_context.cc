@@ -1,4 +1,5 @@
 // The primary contexts of the devices, and each thread's stack of current ones.
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 
@@ -9,44 +10,56 @@
 namespace slipway::cpu {
 namespace {
 
-// Plain data without a destructor: threads use it while they end, and static objects after main has returned. Small: a
-// shared library that programs open while they run has little room for such (glibc's static TLS), so what few programs
-// need lies elsewhere, as long as they need it.
+// Plain data without a destructor: threads use it while they end, and static objects after main has returned; and a
+// look at it is a load. Small: a shared library that programs open while they run has little room for such (glibc's
+// static TLS), so what few programs need lies elsewhere.
 class ContextStack {
  public:
   CUcontext top() const { return depth_ == 0 ? nullptr : at(depth_ - 1); }
   bool empty() const { return depth_ == 0; }
-  // False if it is full.
+  // False if there is no memory.
   bool Push(CUcontext context) {
-    if (depth_ == kCapacity) return false;
-    if (depth_ == kInline) {
-      more_ = static_cast<CUcontext*>(std::malloc(sizeof(CUcontext) * (kCapacity - kInline)));
-      if (more_ == nullptr) return false;
+    if (depth_ >= kInline && depth_ - kInline == capacity_) {
+      const size_t capacity = capacity_ == 0 ? 64 : 2 * capacity_;
+      void* const more = std::realloc(more_, sizeof(CUcontext) * capacity);
+      if (more == nullptr) return false;
+      more_ = static_cast<CUcontext*>(more);
+      capacity_ = capacity;
     }
     at(depth_++) = context;
     return true;
   }
-  CUcontext Pop() {
-    CUcontext popped = at(--depth_);
-    if (depth_ == kInline) {
-      std::free(more_);
-      more_ = nullptr;
-    }
-    return popped;
-  }
+  CUcontext Pop() { return at(--depth_); }
   void ReplaceTop(CUcontext context) { at(depth_ - 1) = context; }
+  // Whether Push has taken memory, which goes with Release.
+  bool has_more() const { return more_ != nullptr; }
+  void Release() {
+    std::free(more_);
+    more_ = nullptr;
+    capacity_ = 0;
+    depth_ = std::min(depth_, kInline);
+  }
 
  private:
-  static constexpr int kInline = 8;
-  static constexpr int kCapacity = 256;
-  CUcontext at(int i) const { return i < kInline ? first_[i] : more_[i - kInline]; }
-  CUcontext& at(int i) { return i < kInline ? first_[i] : more_[i - kInline]; }
+  static constexpr size_t kInline = 8;
+  CUcontext at(size_t i) const { return i < kInline ? first_[i] : more_[i - kInline]; }
+  CUcontext& at(size_t i) { return i < kInline ? first_[i] : more_[i - kInline]; }
 
   CUcontext first_[kInline];
   CUcontext* more_;
-  int depth_;
+  size_t capacity_;  // Of `more_`.
+  size_t depth_;
 };
 thread_local ContextStack current;
+
+// Gives a thread's memory back when it ends. Made by those that have taken some alone.
+struct ReleaseAtEnd {
+  bool wanted = false;
+  ~ReleaseAtEnd() {
+    if (wanted) current.Release();
+  }
+};
+thread_local ReleaseAtEnd release_at_end;
 
 std::atomic<uint64_t> next_context_id{0};
 
@@ -150,7 +163,9 @@ CUresult CtxSetCurrent(CUcontext context) {
 CUresult CtxPushCurrent(CUcontext context) {
   SLIPWAY_RETURN_IF_FAILED(Ready());
   if (context == nullptr || Runtime::Get().contexts.Find(context) == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
-  return current.Push(context) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+  if (!current.Push(context)) return CUDA_ERROR_OUT_OF_MEMORY;
+  if (current.has_more()) release_at_end.wanted = true;
+  return CUDA_SUCCESS;
 }
 
 CUresult CtxPopCurrent(CUcontext* context) {

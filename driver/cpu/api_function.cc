@@ -16,6 +16,10 @@ namespace {
 constexpr int kBlockSize = 256;
 constexpr int kNominalRegisters = 32;  // Translated code has none of a GPU's; some callers divide by the number.
 
+// CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET to CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE.
+constexpr int kClusterAttributes[] = {10, 15};
+bool IsAboutClusters(int attribute) { return attribute >= kClusterAttributes[0] && attribute <= kClusterAttributes[1]; }
+
 int MaxDynamicSharedBytes(const CpuKernel& kernel) {
   return static_cast<int>(MaxSharedBytesOptIn(GetSettings().sm) - kernel.shared_bytes);
 }
@@ -56,12 +60,11 @@ CUresult GetAttribute(const Program& program, const CpuKernel& kernel, const Fun
     case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
       *value = settings.shared_carveout.load(std::memory_order_relaxed);
       return CUDA_SUCCESS;
-    case CU_FUNC_ATTRIBUTE_CACHE_MODE_CA:
-    case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
+    default:
+      if (attribute != CU_FUNC_ATTRIBUTE_CACHE_MODE_CA && !IsAboutClusters(attribute)) return CUDA_ERROR_INVALID_VALUE;
       *value = 0;  // Caches are the host's, and there are no clusters.
       return CUDA_SUCCESS;
   }
-  return CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult SetAttribute(const CpuKernel& kernel, CUfunction_attribute attribute, int value, FunctionSettings* settings) {
@@ -75,7 +78,9 @@ CUresult SetAttribute(const CpuKernel& kernel, CUfunction_attribute attribute, i
       settings->shared_carveout.store(value, std::memory_order_relaxed);
       return CUDA_SUCCESS;
     default:
-      return CUDA_ERROR_INVALID_VALUE;
+      // Of clusters, there are those of one block; MUST_BE_SET is for asking.
+      if (!IsAboutClusters(attribute) || attribute == kClusterAttributes[0]) return CUDA_ERROR_INVALID_VALUE;
+      return value < 0 ? CUDA_ERROR_INVALID_VALUE : value <= 1 ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
   }
 }
 

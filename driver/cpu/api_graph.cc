@@ -34,15 +34,40 @@ CUresult CheckAlive(const GraphPlan& plan) {
   return CUDA_SUCCESS;
 }
 
-}  // namespace
-
-CUresult DropGraph(CUgraph handle) {
-  Runtime& runtime = Runtime::Get();
-  std::shared_ptr<Graph> graph = runtime.graphs.Remove(handle);
-  if (graph == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  for (const std::shared_ptr<GraphNode>& node : graph->nodes) runtime.graph_nodes.Remove(node->handle);
+// Nodes that name no context run in that of another node; where none does, in the current one.
+CUresult GiveContexts(std::vector<ExecNode>& nodes) {
+  const auto has = [](const ExecNode& node) { return node.context != nullptr; };
+  if (std::all_of(nodes.begin(), nodes.end(), has)) return CUDA_SUCCESS;
+  const auto found = std::find_if(nodes.begin(), nodes.end(), has);
+  std::shared_ptr<Context> context = found == nodes.end() ? nullptr : found->context;
+  if (context == nullptr) SLIPWAY_RETURN_IF_FAILED(CurrentContext(&context));
+  for (ExecNode& node : nodes) {
+    if (node.context == nullptr) node.context = context;
+  }
   return CUDA_SUCCESS;
 }
+
+// A launch in a capture is a node with a graph of its own.
+CUresult CaptureLaunch(const GraphExec& exec, const std::shared_ptr<Stream>& stream) {
+  NodeWork work = {.type = CU_GRAPH_NODE_TYPE_GRAPH,
+                   .context = nullptr,
+                   .op = std::make_shared<Op>(),
+                   .places = {},
+                   .child = nullptr};
+  {
+    const GraphLock lock(GraphMutex());
+    work.child = GraphOf(exec);
+    work.child->embedded = true;
+  }
+  const CUgraph child = work.child->handle;
+  const CUresult result = Runtime::Get().captures.AddNode(stream, std::move(work));
+  if (result == CUDA_SUCCESS) return result;
+  const GraphLock lock(GraphMutex());
+  DropGraph(child);
+  return result;
+}
+
+}  // namespace
 
 namespace api {
 
@@ -52,7 +77,7 @@ CUresult GraphDestroy(CUgraph handle) {
   std::shared_ptr<Graph> graph = Runtime::Get().graphs.Find(handle);
   // "All operations other than destroy and node removal are permitted on the graph while the capture sequence is in
   // progress" (cuStreamGetCaptureInfo).
-  if (graph == nullptr || graph->capturing) return CUDA_ERROR_INVALID_VALUE;
+  if (graph == nullptr || graph->capturing || graph->embedded) return CUDA_ERROR_INVALID_VALUE;
   return DropGraph(handle);
 }
 
@@ -114,14 +139,18 @@ CUresult GraphInstantiateWithFlags(CUgraphExec* exec, CUgraph handle, unsigned l
   SLIPWAY_RETURN_IF_FAILED(Ready());
   GraphLock lock(GraphMutex());
   std::shared_ptr<Graph> graph = Runtime::Get().graphs.Find(handle);
-  // Of the flags of CUgraphInstantiate_flags only USE_NODE_PRIORITY is taken: nodes always use theirs.
-  constexpr unsigned long long kUseNodePriority = 8;  // NOLINT(google-runtime-int)
-  if (exec == nullptr || graph == nullptr || graph->capturing || (flags & ~kUseNodePriority) != 0) {
+  // Of CUgraphInstantiate_flags. Nodes always use their own priority, and there are none that allocate. No kernel here
+  // launches graphs.
+  constexpr unsigned kAutoFreeOnLaunch = 1, kDeviceLaunch = 4, kUseNodePriority = 8;
+  if (exec == nullptr || graph == nullptr || graph->capturing || graph->embedded ||
+      (flags & ~(kAutoFreeOnLaunch | kDeviceLaunch | kUseNodePriority)) != 0) {
     return CUDA_ERROR_INVALID_VALUE;
   }
+  if ((flags & kDeviceLaunch) != 0) return CUDA_ERROR_NOT_SUPPORTED;
   auto made = std::make_shared<GraphExec>();
-  made->graph_id = graph->id;
-  for (const std::shared_ptr<GraphNode>& node : graph->nodes) made->nodes.push_back(ToExecNode(*node));
+  made->flags = flags;
+  SLIPWAY_RETURN_IF_FAILED(ToExecNodes(*graph, &made->nodes));
+  SLIPWAY_RETURN_IF_FAILED(GiveContexts(made->nodes));
   MakePlan(*made, graph->user_objects);
   SLIPWAY_RETURN_IF_FAILED(CheckAlive(*made->plan));
   *exec = Runtime::Get().graph_execs.Add(std::move(made));
@@ -142,6 +171,7 @@ CUresult GraphLaunch(CUgraphExec handle, CUstream stream_handle) {
   SLIPWAY_RETURN_IF_FAILED(ResolveStream(stream_handle, &stream));
   std::shared_ptr<GraphExec> exec = runtime.graph_execs.Find(handle);
   if (exec == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (Captures::IsCapturing(*stream)) return CaptureLaunch(*exec, stream);
   SLIPWAY_RETURN_IF_FAILED(runtime.captures.BeforeUncapturable(*stream));
   engine.WaitForRoom(*stream);  // Before the lock is taken, which other threads need.
   Op* op = engine.NewOp(OpKind::kGraph);
@@ -153,39 +183,28 @@ CUresult GraphLaunch(CUgraphExec handle, CUstream stream_handle) {
   }
   op->plan = exec->plan;
   exec->launched = true;
+  for (const std::shared_ptr<Event>& event : exec->plan->records) Captures::ForgetRecord(*event);
   return engine.EnqueueGraph(*stream, op, *exec);
 }
 
 CUresult GraphExecKernelNodeSetParams(CUgraphExec exec_handle, CUgraphNode node_handle,
                                       const CUDA_KERNEL_NODE_PARAMS* params) {
   SLIPWAY_RETURN_IF_FAILED(Ready());
-  Runtime& runtime = Runtime::Get();
+  if (params == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  std::shared_ptr<Function> function;
+  const CUresult found = NodeFunction(*params, &function);
   GraphLock lock(GraphMutex());
-  std::shared_ptr<GraphExec> exec = runtime.graph_execs.Find(exec_handle);
+  std::shared_ptr<GraphExec> exec = Runtime::Get().graph_execs.Find(exec_handle);
   std::shared_ptr<GraphNode> node = FindKernelNode(node_handle);
-  if (exec == nullptr || node == nullptr || params == nullptr || node->graph_id != exec->graph_id) {
-    return CUDA_ERROR_INVALID_VALUE;
-  }
-  std::shared_ptr<Function> function = runtime.functions.Find(params->func);
-  if (function == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  const ExecNode& target = exec->nodes[node->index];
+  ExecNode* const target = exec == nullptr || node == nullptr ? nullptr : FindIn(*exec, *node);
+  if (target == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  SLIPWAY_RETURN_IF_FAILED(found);
   // "The owning context of the function cannot change."
-  if (function->module->context != target.context) return CUDA_ERROR_INVALID_VALUE;
-  SLIPWAY_RETURN_IF_FAILED(Sticky(*target.context));
-  LaunchRequest request{.grid = {params->gridDimX, params->gridDimY, params->gridDimZ},
-                        .block = {params->blockDimX, params->blockDimY, params->blockDimZ},
-                        .shared_bytes = params->sharedMemBytes,
-                        .params = params->kernelParams,
-                        .extra = params->extra,
-                        .cooperative = target.op->cooperative,
-                        .priority = target.op->priority};
-  LaunchArguments arguments;
-  SLIPWAY_RETURN_IF_FAILED(CheckLaunch(*function, request, &arguments));
-  auto op = std::make_shared<Op>();
-  op->in_graph = true;
-  FillLaunch(std::move(function), request, arguments, op.get());
-  ReplaceInPlan(*exec, node->index, std::move(op), exec->launched && !Engine::Get().GraphIsIdle(*exec));
-  return CUDA_SUCCESS;
+  if (function->module->context != target->context) return CUDA_ERROR_INVALID_VALUE;
+  NodeWork work;
+  SLIPWAY_RETURN_IF_FAILED(
+      KernelWork(std::move(function), *params, target->op->cooperative, target->op->priority, &work));
+  return SetWork(*exec, *target, std::move(work));
 }
 
 CUresult GraphExecUpdate(CUgraphExec exec_handle, CUgraph graph_handle, CUgraphExecUpdateResultInfo* info) {
@@ -197,10 +216,16 @@ CUresult GraphExecUpdate(CUgraphExec exec_handle, CUgraph graph_handle, CUgraphE
   if (info == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *info = {.result = CU_GRAPH_EXEC_UPDATE_ERROR, .errorNode = nullptr, .errorFromNode = nullptr};
   if (exec == nullptr || graph == nullptr || graph->capturing) return CUDA_ERROR_INVALID_VALUE;
-  *info = CompareForUpdate(*exec, *graph);
+  std::vector<ExecNode> nodes;
+  SLIPWAY_RETURN_IF_FAILED(ToExecNodes(*graph, &nodes));
+  *info = CompareForUpdate(*exec, nodes);
   if (info->result != CU_GRAPH_EXEC_UPDATE_SUCCESS) return CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
-  exec->nodes.clear();
-  for (const std::shared_ptr<GraphNode>& node : graph->nodes) exec->nodes.push_back(ToExecNode(*node));
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    ExecNode& node = exec->nodes[i];
+    if (nodes[i].context != nullptr) node.context = std::move(nodes[i].context);
+    node.op = std::move(nodes[i].op);
+    node.places = nodes[i].places;
+  }
   MakePlan(*exec, graph->user_objects);
   return CUDA_SUCCESS;
 }

@@ -10,6 +10,8 @@
 #include "driver/cpu/api.h"
 #include "driver/cpu/image_ptx.h"
 #include "driver/cpu/jit_options.h"
+#include "driver/cpu/module_load.h"
+#include "driver/cpu/ptx/parser.h"
 #include "driver/cpu/runtime.h"
 #include "driver/ptx/join.h"
 
@@ -38,10 +40,11 @@ CUresult LinkCreate(unsigned count, CUjit_option* options, void** values, CUlink
   return CUDA_SUCCESS;
 }
 
-CUresult LinkAddData(CUlinkState link, CUjitInputType, void* data, size_t bytes, const char* name, unsigned count,
+CUresult LinkAddData(CUlinkState link, CUjitInputType type, void* data, size_t bytes, const char* name, unsigned count,
                      CUjit_option* options, void** values) {
   SLIPWAY_RETURN_IF_FAILED(Ready());
-  if (data == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  constexpr int kNvvm = 5;  // CU_JIT_INPUT_NVVM, the last.
+  if (data == nullptr || type < 0 || type > kNvvm) return CUDA_ERROR_INVALID_VALUE;
   const std::shared_ptr<Link> found = Runtime::Get().links.Find(link);
   if (found == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   JitLogs unused;
@@ -53,6 +56,8 @@ CUresult LinkAddData(CUlinkState link, CUjitInputType, void* data, size_t bytes,
     found->logs.Write(Text(ptx.status()));
     return ResultOf(ptx.status());
   }
+  // Whether it is PTX. What else may be wrong with it can only be told with what it is linked to.
+  if (const auto parsed = ptx::Parse(*ptx); !parsed.ok()) return LoadResult(parsed.status(), found->logs);
   found->texts.emplace_back(name == nullptr ? "input" : name, *std::move(ptx));
   return CUDA_SUCCESS;
 }
@@ -70,6 +75,8 @@ CUresult LinkComplete(CUlinkState link, void** image, size_t* bytes) {
     found->logs.Write(Text(joined.status()));
     return ResultOf(joined.status());
   }
+  // A driver assembles it here. Who loads the image finds it translated.
+  SLIPWAY_RETURN_IF_FAILED(LoadResult(LoadChecked(*joined, nullptr).status(), found->logs));
   found->image = *std::move(joined);
   *image = found->image.data();
   if (bytes != nullptr) *bytes = found->image.size() + 1;  // The NUL as well, which ends the text for the loader.

@@ -35,13 +35,19 @@ CUresult CheckOwner(CUdeviceptr address, size_t bytes, CUcontext handle) {
 
 }  // namespace
 
-CUresult AllocateIn(Context& context, size_t bytes, Arena::Kind kind, void** memory, uint64_t pool) {
+CUresult AllocateIn(Context& context, size_t bytes, Arena::Kind kind, void** memory, const PoolRequest* pool) {
   Arena& arena = Runtime::Get().arena;
-  *memory = arena.Allocate(bytes, context.device, context.id, kind, pool);
+  const auto allocate = [&] {
+    if (pool == nullptr) return arena.Allocate(bytes, context.device, context.id, kind);
+    const bool fits =
+        pool->max_bytes == 0 || (bytes <= pool->max_bytes && arena.UseOf(pool->id).bytes <= pool->max_bytes - bytes);
+    return fits ? arena.Allocate(bytes, pool->device, context.id, kind, pool->id) : nullptr;
+  };
+  *memory = allocate();
   if (*memory == nullptr) {
     // Frees may be queued; what they give back may be enough.
     Engine::Get().WaitAll(context);
-    *memory = arena.Allocate(bytes, context.device, context.id, kind, pool);
+    *memory = allocate();
   }
   if (*memory == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
   if (!Engine::Get().IsDestroyed(context)) return CUDA_SUCCESS;
@@ -149,7 +155,10 @@ CUresult MemAllocHost(void** address, size_t bytes) {
 // All host memory of the arena is addressable by kernels and pinned for every context, whatever is asked for.
 CUresult MemHostAlloc(void** address, size_t bytes, unsigned flags) {
   constexpr unsigned kKnown = kMemHostPortable | kMemHostDeviceMap | kMemHostWriteCombined;
-  return (flags & ~kKnown) != 0 ? CUDA_ERROR_INVALID_VALUE : MemAllocHost(address, bytes);
+  if ((flags & ~kKnown) != 0) return CUDA_ERROR_INVALID_VALUE;
+  SLIPWAY_RETURN_IF_FAILED(MemAllocHost(address, bytes));
+  Runtime::Get().arena.SetHostFlags(reinterpret_cast<uintptr_t>(*address), flags);
+  return CUDA_SUCCESS;
 }
 
 CUresult MemHostGetDevicePointer(CUdeviceptr* address, void* host, unsigned flags) {
@@ -290,13 +299,15 @@ CUresult PointerGetAttribute(void* value, CUpointer_attribute attribute, CUdevic
     case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
       *static_cast<uint64_t*>(value) = 3;  // CU_MEM_ACCESS_FLAGS_PROT_READWRITE.
       return CUDA_SUCCESS;
-    case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
+    case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:  // Slipway's own table has no pools.
       *static_cast<void**>(value) = nullptr;
       return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:  // Nothing is shared with other processes.
       *static_cast<uint64_t*>(value) = 0;
       return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
+      *static_cast<bool*>(value) = allocation->sync_memops;
+      return CUDA_SUCCESS;
     case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
     case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
     case CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE:

@@ -95,6 +95,10 @@ CUresult StreamWaitEvent(CUstream handle, CUevent event_handle, unsigned flags) 
   std::shared_ptr<Event> event;
   SLIPWAY_RETURN_IF_FAILED(ResolveStream(handle, &stream));
   SLIPWAY_RETURN_IF_FAILED(ResolveEvent(event_handle, &event));
+  constexpr unsigned kExternal = 1;  // CU_EVENT_WAIT_EXTERNAL: a node of the graph that is captured.
+  if (flags == kExternal) {
+    return Runtime::Get().captures.AddNode(stream, EventWork(event, CU_GRAPH_NODE_TYPE_WAIT_EVENT));
+  }
   if (flags != 0) return CUDA_ERROR_INVALID_VALUE;
   bool done = false;
   SLIPWAY_RETURN_IF_FAILED(Runtime::Get().captures.WaitEvent(stream, *event, &done));
@@ -121,13 +125,15 @@ CUresult EventCreate(CUevent* event, unsigned flags) {
   SLIPWAY_RETURN_IF_FAILED(Ready());
   std::shared_ptr<Context> context;
   SLIPWAY_RETURN_IF_FAILED(CurrentContext(&context));
-  if (event == nullptr || (flags & ~(CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING)) != 0) {
-    return CUDA_ERROR_INVALID_VALUE;
-  }
+  // "CU_EVENT_INTERPROCESS must be specified along with CU_EVENT_DISABLE_TIMING." No other process gets to know it.
+  constexpr unsigned kInterprocess = 4;
+  const bool fits = (flags & ~(CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING | kInterprocess)) == 0 &&
+                    ((flags & kInterprocess) == 0 || (flags & CU_EVENT_DISABLE_TIMING) != 0);
+  if (event == nullptr || !fits) return CUDA_ERROR_INVALID_VALUE;
   auto made = std::make_shared<Event>();
   made->context = std::move(context);
   made->timing = (flags & CU_EVENT_DISABLE_TIMING) == 0;
-  *event = Runtime::Get().events.Add(std::move(made));
+  *event = made->handle = Runtime::Get().events.Add(made);
   return CUDA_SUCCESS;
 }
 

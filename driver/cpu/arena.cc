@@ -243,6 +243,35 @@ bool Arena::Unregister(uintptr_t address) {
   return true;
 }
 
+Arena::Allocation* Arena::FindLocked(uintptr_t address) {
+  auto after = live_.upper_bound(address);
+  if (after == live_.begin()) return nullptr;
+  Allocation& candidate = std::prev(after)->second;
+  return candidate.freeing || address - candidate.address >= candidate.bytes ? nullptr : &candidate;
+}
+
+bool Arena::SetHostFlags(uintptr_t address, unsigned flags) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  Allocation* const found = FindLocked(address);
+  if (found != nullptr) found->host_flags = flags;
+  return found != nullptr;
+}
+
+bool Arena::SetSyncMemops(uintptr_t address, bool on) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  Allocation* const found = FindLocked(address);
+  if (found != nullptr) found->sync_memops = on;
+  return found != nullptr;
+}
+
+bool Arena::Overlaps(uintptr_t address, size_t bytes) const {
+  if (Reserved(address) || Reserved(address + bytes - 1)) return true;
+  std::lock_guard<std::mutex> lock(mutex_);
+  return std::any_of(registered_.begin(), registered_.end(), [&](const auto& range) {
+    return range.first < address + bytes && address < range.first + range.second.bytes;
+  });
+}
+
 std::optional<Arena::Allocation> Arena::FindRegistered(uintptr_t address, size_t bytes) const {
   for (auto range = registered_.upper_bound(address); range != registered_.begin();) {
     const Allocation& candidate = (--range)->second;
@@ -276,11 +305,18 @@ std::shared_ptr<const Arena::Ranges> Arena::LiveRanges() const {
   ranges->frees = frees_.load(std::memory_order_relaxed);
   ranges->list.reserve(live_.size());
   for (const auto& [address, allocation] : live_) {
+    const auto pool = pools_.find(allocation.pool);
+    const size_t first = ranges->list.size();
     if (const auto parts = parts_.find(address); parts != parts_.end()) {
       ranges->list.insert(ranges->list.end(), parts->second.begin(), parts->second.end());
     } else {
-      ranges->list.push_back(
-          {.begin = address, .bytes = allocation.bytes, .kind = allocation.kind, .constant = false, .name = nullptr});
+      ranges->list.push_back({.begin = address, .bytes = allocation.bytes, .kind = allocation.kind});
+    }
+    for (size_t i = first; i < ranges->list.size(); ++i) {
+      Range& range = ranges->list[i];
+      range.device = allocation.device;
+      range.owner = allocation.pool == 0 ? allocation.owner : 0;  // Pools are their devices'.
+      range.open_to = pool == pools_.end() ? 0 : pool->second.open_to;
     }
   }
   // Registered ranges may overlap each other, and lie on one side of the stretch or the other.
@@ -332,6 +368,15 @@ Arena::PoolUse Arena::UseOf(uint64_t pool) const {
 void Arena::ForgetPool(uint64_t pool) {
   std::lock_guard<std::mutex> lock(mutex_);
   pools_.erase(pool);
+}
+
+void Arena::SetPoolAccess(uint64_t pool, int device, bool allowed) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  uint32_t& open_to = pools_[pool].open_to;
+  const uint32_t bit = uint32_t{1} << device;
+  open_to = allowed ? open_to | bit : open_to & ~bit;
+  ranges_.reset();
+  NoteFree();  // What has been found live may no longer be touched.
 }
 
 void Arena::ResetPeak(uint64_t pool) {

@@ -39,6 +39,9 @@ class Arena {
     uint64_t id = 0;       // Never given out again.
     uint64_t pool = 0;     // That it counts for; 0: none.
     bool freeing = false;  // A stream-ordered free is queued; for the caller it is gone.
+    // Told to who asks, and of no use.
+    unsigned host_flags = 0;   // What cuMemHostAlloc was given.
+    bool sync_memops = false;  // CU_POINTER_ATTRIBUTE_SYNC_MEMOPS.
   };
 
   // `limit` bytes for each of `devices`; address space for more than that, against fragmentation. Where even the limit
@@ -51,14 +54,21 @@ class Arena {
   // Null if the device's limit or the address space is exhausted. The memory's contents are undefined.
   void* Allocate(size_t bytes, int device, uint64_t owner, Kind kind, uint64_t pool = 0);
 
+  // Notes something about the allocation that holds an address. False if there is none.
+  bool SetHostFlags(uintptr_t address, unsigned flags);
+  bool SetSyncMemops(uintptr_t address, bool on);
+
   // Bytes that are allocated for a pool, and the most since ResetPeak.
   struct PoolUse {
     size_t bytes = 0;
     size_t peak = 0;
+    uint32_t open_to = 0;  // Devices, a bit each.
   };
   PoolUse UseOf(uint64_t pool) const;
   void ResetPeak(uint64_t pool);
   void ForgetPool(uint64_t pool);  // What is left of it is counted for none.
+  // Whether another device than its own may touch a pool's memory: for the memory checker.
+  void SetPoolAccess(uint64_t pool, int device, bool allowed);
 
   // Marks an allocation as on its way out, by its exact address and kind. Nothing if it is not there, or marked
   // already: the caller answers INVALID_VALUE.
@@ -75,6 +85,8 @@ class Arena {
   // use. False if there is none.
   void Register(uintptr_t address, size_t bytes, int device, uint64_t owner);
   bool Unregister(uintptr_t address);
+  // Whether any of the bytes are registered, or in the stretch.
+  bool Overlaps(uintptr_t address, size_t bytes) const;
 
   // The live allocation, or the registered range, that holds all of [address, address + bytes); nothing if there is
   // none. A range of 0 bytes needs one, too, and may stand at its end.
@@ -89,6 +101,11 @@ class Arena {
     Kind kind = Kind::kDevice;
     bool constant = false;
     std::shared_ptr<const std::string> name;  // Of a part.
+    // Who may touch it: contexts of its device, those that its owner is a peer of, and those of the devices that its
+    // pool was opened for, a bit each. Memory of the host, and managed memory, anybody.
+    int device = 0;
+    uint64_t owner = 0;
+    uint32_t open_to = 0;
   };
   // All of them, by address, at one moment.
   struct Ranges {
@@ -123,6 +140,7 @@ class Arena {
   std::mutex& mutex_for_fork() { return mutex_; }
 
  private:
+  Allocation* FindLocked(uintptr_t address);  // Of the stretch.
   std::optional<Allocation> FindRegistered(uintptr_t address, size_t bytes) const;
   bool Commit(uintptr_t begin, uintptr_t end);
   void AddFree(uintptr_t address, size_t bytes);

@@ -30,10 +30,13 @@ void AddSorted(const std::vector<uint32_t>& more, std::vector<uint32_t>* to) {
 bool IsJoined(const Capture& capture) {
   const std::vector<std::shared_ptr<GraphNode>>& nodes = capture.graph->nodes;
   std::vector<bool> before(nodes.size());
-  for (uint32_t last : capture.streams[0]->captured) before[last] = true;
-  for (size_t i = nodes.size(); i-- > 0;) {
-    if (!before[i]) continue;
-    for (uint32_t dependency : nodes[i]->dependencies) before[dependency] = true;
+  std::vector<uint32_t> left = capture.streams[0]->captured;
+  while (!left.empty()) {
+    const uint32_t node = left.back();
+    left.pop_back();
+    if (before[node]) continue;
+    before[node] = true;
+    left.insert(left.end(), nodes[node]->dependencies.begin(), nodes[node]->dependencies.end());
   }
   for (const std::shared_ptr<Stream>& stream : capture.streams) {
     for (uint32_t last : stream->captured) {
@@ -43,48 +46,37 @@ bool IsJoined(const Capture& capture) {
   return true;
 }
 
-CUgraphNodeType TypeOf(const Op& op) {
-  switch (op.kind) {
-    case OpKind::kLaunch:
-      return CU_GRAPH_NODE_TYPE_KERNEL;
-    case OpKind::kCopy:
-      return CU_GRAPH_NODE_TYPE_MEMCPY;
-    case OpKind::kFill:
-      return CU_GRAPH_NODE_TYPE_MEMSET;
-    case OpKind::kHostFunction:
-      return CU_GRAPH_NODE_TYPE_HOST;
-    default:
-      return CU_GRAPH_NODE_TYPE_EMPTY;
-  }
-}
-
-uint64_t PlaceOf(const std::byte* address) {
-  std::optional<Arena::Allocation> allocation = Runtime::Get().arena.Find(reinterpret_cast<uintptr_t>(address), 1);
-  return allocation && allocation->kind != Arena::Kind::kHost ? allocation->owner : 0;
-}
-
-MemoryPlaces PlacesOf(const Op& op) {
-  if (op.kind == OpKind::kCopy) return {.from = PlaceOf(op.from), .to = PlaceOf(op.to)};
-  if (op.kind == OpKind::kFill) return {.from = 0, .to = PlaceOf(op.to)};
-  return {};
-}
-
 }  // namespace
 
 CUresult Captures::Begin(const std::shared_ptr<Stream>& stream, CUstreamCaptureMode mode) {
-  if (stream->is_legacy) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   Lock lock(mutex_);
+  return BeginLocked(nullptr, {}, stream, mode);
+}
+
+CUresult Captures::BeginIn(CUgraph handle, const CUgraphNode* dependencies, size_t count,
+                           const std::shared_ptr<Stream>& stream, CUstreamCaptureMode mode) {
+  Lock lock(mutex_);
+  std::shared_ptr<Graph> graph = Runtime::Get().graphs.Find(handle);
+  if (graph == nullptr || graph->capturing) return CUDA_ERROR_INVALID_VALUE;
+  std::vector<uint32_t> captured;
+  SLIPWAY_RETURN_IF_FAILED(IndicesOf(*graph, dependencies, count, &captured));
+  return BeginLocked(std::move(graph), std::move(captured), stream, mode);
+}
+
+CUresult Captures::BeginLocked(std::shared_ptr<Graph> graph, std::vector<uint32_t> captured,
+                               const std::shared_ptr<Stream>& stream, CUstreamCaptureMode mode) {
+  if (stream->is_legacy) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   if (stream->capture != nullptr) return CUDA_ERROR_ILLEGAL_STATE;
   auto capture = std::make_shared<Capture>();
   capture->id = ++last_id_;
   capture->mode = mode;
   capture->thread = ThisThread();
-  capture->graph = std::make_shared<Graph>();
-  capture->graph->id = capture->id;
+  capture->owns_graph = graph == nullptr;
+  capture->graph = graph == nullptr ? NewGraph() : std::move(graph);
   capture->graph->capturing = true;
-  capture->graph->handle = Runtime::Get().graphs.Add(capture->graph);
   active_.push_back(capture);
   Join(stream, capture);
+  stream->captured = std::move(captured);
   count_.store(active_.size(), std::memory_order_release);
   return CUDA_SUCCESS;
 }
@@ -119,7 +111,7 @@ void Captures::Finish(const std::shared_ptr<Capture>& capture) {
   for (const std::shared_ptr<Stream>& stream : capture->streams) Leave(*stream);
   capture->streams.clear();
   capture->graph->capturing = false;
-  if (capture->invalidated) DropGraph(capture->graph->handle);
+  if (capture->invalidated && capture->owns_graph) DropGraph(capture->graph->handle);
   capture->graph.reset();  // Which events that were recorded in the capture do not keep.
   active_.erase(std::remove(active_.begin(), active_.end(), capture), active_.end());
   count_.store(active_.size(), std::memory_order_release);
@@ -182,29 +174,38 @@ CUresult Captures::Submit(const std::shared_ptr<Stream>& stream, Op* op) {
   {
     Lock lock(mutex_);
     captured = stream->capture != nullptr;
-    result = captured ? AddNode(*stream, *op) : LegacyLocked(*stream);
+    result = captured ? AddNodeLocked(*stream, WorkOf(*op)) : LegacyLocked(*stream);
   }
   if (!captured && result == CUDA_SUCCESS) return engine.Enqueue(*stream, op);
   engine.Discard(op);
   return result;
 }
 
-CUresult Captures::AddNode(Stream& stream, const Op& op) {
+CUresult Captures::AddNodeLocked(Stream& stream, NodeWork work) {
   if (stream.capture->invalidated) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-  Graph& graph = *stream.capture->graph;
-  auto node = std::make_shared<GraphNode>();
-  node->graph_id = graph.id;
-  node->index = static_cast<uint32_t>(graph.nodes.size());
-  node->type = TypeOf(op);
-  node->context = stream.context;
-  node->op = CopyForGraph(op);
-  node->places = PlacesOf(op);
+  work.context = stream.context;
   // A captured kernel keeps its stream's priority, wherever the graph is launched.
-  if (!op.has_priority) node->op->priority = stream.priority;
-  node->op->has_priority = true;
-  node->dependencies = std::exchange(stream.captured, {node->index});
-  node->handle = Runtime::Get().graph_nodes.Add(node);
-  graph.nodes.push_back(std::move(node));
+  if (!work.op->has_priority) work.op->priority = stream.priority;
+  work.op->has_priority = true;
+  const std::shared_ptr<GraphNode> node =
+      cpu::AddNode(*stream.capture->graph, std::move(work), std::exchange(stream.captured, {}));
+  stream.captured = {node->index};
+  return CUDA_SUCCESS;
+}
+
+CUresult Captures::AddNode(const std::shared_ptr<Stream>& stream, NodeWork work) {
+  Lock lock(mutex_);
+  return stream->capture == nullptr ? CUDA_ERROR_INVALID_VALUE : AddNodeLocked(*stream, std::move(work));
+}
+
+CUresult Captures::SetDependencies(Stream& stream, const CUgraphNode* nodes, size_t count, bool add) {
+  Lock lock(mutex_);
+  if (stream.capture == nullptr) return CUDA_ERROR_ILLEGAL_STATE;
+  if (stream.capture->invalidated) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+  std::vector<uint32_t> indices;
+  SLIPWAY_RETURN_IF_FAILED(IndicesOf(*stream.capture->graph, nodes, count, &indices));
+  if (!add) stream.captured.clear();
+  AddSorted(indices, &stream.captured);
   return CUDA_SUCCESS;
 }
 
@@ -289,10 +290,14 @@ CUresult Captures::Record(const std::shared_ptr<Event>& event, const std::shared
     return CUDA_SUCCESS;
   }
   SLIPWAY_RETURN_IF_FAILED(LegacyLocked(*stream));
-  event->is_captured.store(false, std::memory_order_release);
-  event->capture.reset();
-  event->captured.clear();
+  ForgetRecord(*event);
   return CUDA_SUCCESS;
+}
+
+void Captures::ForgetRecord(Event& event) {
+  event.is_captured.store(false, std::memory_order_release);
+  event.capture.reset();
+  event.captured.clear();
 }
 
 CUresult Captures::WaitEvent(const std::shared_ptr<Stream>& stream, Event& event, bool* done) {

@@ -24,13 +24,17 @@ struct Capture {
   CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
   uint64_t thread = 0;  // That began it.
   bool invalidated = false;
+  bool owns_graph = true;  // Which goes with a capture that fails.
   std::shared_ptr<Graph> graph;
   std::vector<std::shared_ptr<Stream>> streams;  // That it was begun on, and those that joined by an event.
 };
 
 class Captures {
  public:
+  // Into a new graph, or behind `dependencies` of `graph`, which is the caller's whatever becomes of the capture.
   CUresult Begin(const std::shared_ptr<Stream>& stream, CUstreamCaptureMode mode);
+  CUresult BeginIn(CUgraph graph, const CUgraphNode* dependencies, size_t count, const std::shared_ptr<Stream>& stream,
+                   CUstreamCaptureMode mode);
   // The capture is over even if this fails, but for a stream that does not capture or only joined.
   CUresult End(const std::shared_ptr<Stream>& stream, CUgraph* graph);
   // IMPLICIT for the legacy stream while a stream that it waits for captures. `id`, `graph`, `dependencies` and `count`
@@ -43,6 +47,11 @@ class Captures {
 
   // Queues `op` on the stream, or makes it a node of the stream's capture. The op is gone, whatever is returned.
   CUresult Submit(const std::shared_ptr<Stream>& stream, Op* op);
+  // The same of a node that is no op of a stream: INVALID_VALUE if the stream does not capture.
+  CUresult AddNode(const std::shared_ptr<Stream>& stream, NodeWork work);
+  // Adds nodes of the capture's graph to those that the stream's next node waits for, or puts them in their place.
+  // ILLEGAL_STATE if the stream does not capture, INVALID_VALUE for nodes of other graphs.
+  CUresult SetDependencies(Stream& stream, const CUgraphNode* nodes, size_t count, bool add);
   // Whether a stream captures: what is queued on it must hold until the graph runs.
   static bool IsCapturing(const Stream& stream) { return stream.capturing.load(std::memory_order_acquire); }
 
@@ -60,6 +69,8 @@ class Captures {
   // EventRecord and StreamWaitEvent, as far as a capture has to do with them; `*done` says that nothing is left to do.
   CUresult Record(const std::shared_ptr<Event>& event, const std::shared_ptr<Stream>& stream, bool* done);
   CUresult WaitEvent(const std::shared_ptr<Stream>& stream, Event& event, bool* done);
+  // With the mutex held: an event is recorded otherwise.
+  static void ForgetRecord(Event& event);
 
   // A stream or context goes: its captures with it.
   void Forget(Stream& stream);
@@ -78,13 +89,15 @@ class Captures {
   CUresult CheckUncapturable(Stream& stream);
 
   // With the lock held.
+  CUresult BeginLocked(std::shared_ptr<Graph> graph, std::vector<uint32_t> captured,
+                       const std::shared_ptr<Stream>& stream, CUstreamCaptureMode mode);
   CUresult UnsafeCallLocked();
   CUresult LegacyLocked(const Stream& stream);  // IMPLICIT where it would tie the legacy stream to a capture.
   bool InvalidateOfContext(const Context& context, bool blocking_only);
   void Join(const std::shared_ptr<Stream>& stream, const std::shared_ptr<Capture>& capture);
   void Leave(Stream& stream);
   void Finish(const std::shared_ptr<Capture>& capture);
-  CUresult AddNode(Stream& stream, const Op& op);
+  CUresult AddNodeLocked(Stream& stream, NodeWork work);
 
   std::mutex mutex_;
   std::vector<std::shared_ptr<Capture>> active_;

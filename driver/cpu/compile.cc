@@ -4,7 +4,9 @@
 #include <utility>
 #include <vector>
 
+#include "driver/cpu/limits.h"
 #include "driver/cpu/ptx/parser.h"
+#include "driver/cpu/ptx/target.h"
 #include "driver/cpu/translate/host_code.h"
 #include "driver/cpu/translate/module_translator.h"
 #include "driver/ptx/message.h"
@@ -40,6 +42,7 @@ absl::StatusOr<std::vector<uint64_t>> LayOut(const ptx::Module& module, const st
                                              uint64_t gap, uint64_t* bytes) {
   std::vector<uint64_t> offsets(module.variables.size());
   *bytes = 0;
+  uint64_t constant_bytes = 0;
   for (size_t i = 0; i < module.variables.size(); ++i) {
     const ptx::Variable& variable = module.variables[i];
     if (variable.space == ptx::Space::kShared) continue;
@@ -58,6 +61,12 @@ absl::StatusOr<std::vector<uint64_t>> LayOut(const ptx::Module& module, const st
     *bytes = llvm::alignTo(*bytes, variable.align);
     offsets[i] = *bytes;
     *bytes += variable.bytes + gap;
+    if (variable.space == ptx::Space::kConst)
+      constant_bytes = llvm::alignTo(constant_bytes, variable.align) + variable.bytes;
+    if (constant_bytes > kConstantBytes) {
+      return ptx::Malformed(variable.line, "with '", variable.name, "' there are ", constant_bytes,
+                            " bytes of .const variables; a module can have ", kConstantBytes);
+    }
     if (*bytes > kMaxVariableBytes) return ptx::Malformed(variable.line, "global variables of more than 1 TiB");
   }
   for (size_t i = 0; i < module.variables.size(); ++i) offsets[i] = offsets[definitions[i]];
@@ -118,10 +127,7 @@ absl::StatusOr<CompiledModule> Compile(std::string_view ptx, const ProgramOption
                                              " is newer than this device's driver takes (", options.max_isa / 10, ".",
                                              options.max_isa % 10, "); compile for that or an older PTX ISA"));
   }
-  if (module->sm > options.sm) {
-    return absl::FailedPreconditionError(ptx::Concat(".target ", module->target, " is newer than this device (sm_",
-                                                     options.sm, "); compile for that or an older target"));
-  }
+  SLIPWAY_RETURN_IF_ERROR(ptx::CheckTarget(*module, options.sm));
   CompiledModule compiled;
   compiled.isa = module->version;
   compiled.sm = module->sm;

@@ -44,30 +44,19 @@ Range Classify(const CopyEnd& end, size_t bytes) {
   return end.where == Where::kDevice || arena.Reserved(end.address) ? Range::kInvalid : Range::kPageable;
 }
 
-}  // namespace
+bool IsEmpty(const CopyShape& shape) { return shape.bytes == 0 || shape.rows == 0 || shape.slices == 0; }
 
-CUresult Copy(const CopyEnd& to, const CopyEnd& from, const CopyShape& shape, CUstream handle, CopyWait how) {
-  SLIPWAY_RETURN_IF_FAILED(Ready());
-  Captures& captures = Runtime::Get().captures;
-  std::shared_ptr<Stream> stream;
-  SLIPWAY_RETURN_IF_FAILED(ResolveStream(handle, &stream));
-  const bool capturing = Captures::IsCapturing(*stream);
-  if (how != CopyWait::kAsync) SLIPWAY_RETURN_IF_FAILED(captures.BeforeSynchronousCall(*stream));
-  if (shape.bytes == 0 || shape.rows == 0 || shape.slices == 0) return CUDA_SUCCESS;
+CUresult Check(const CopyEnd& to, const CopyEnd& from, const CopyShape& shape, Range* target, Range* source) {
   const std::optional<size_t> to_bytes = Extent(shape, to.pitch, to.slice_pitch);
   const std::optional<size_t> from_bytes = Extent(shape, from.pitch, from.slice_pitch);
   if (!to_bytes || !from_bytes) return CUDA_ERROR_INVALID_VALUE;
-  const Range target = Classify(to, *to_bytes);
-  const Range source = Classify(from, *from_bytes);
-  if (target == Range::kInvalid || source == Range::kInvalid) return CUDA_ERROR_INVALID_VALUE;
-  bool wait = how == CopyWait::kAlways ||
-              (how == CopyWait::kSync && !(target == Range::kDevice && source == Range::kDevice)) ||
-              target == Range::kPageable;
-  const bool stage = source == Range::kPageable && !wait && !capturing && shape.rows * shape.slices == 1 &&
-                     shape.bytes <= kMaxStagedBytes;
-  wait |= source == Range::kPageable && !stage;
-  Engine& engine = Engine::Get();
-  Op* op = engine.NewOp(OpKind::kCopy);
+  *target = Classify(to, *to_bytes);
+  *source = Classify(from, *from_bytes);
+  return *target == Range::kInvalid || *source == Range::kInvalid ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
+void FillIn(const CopyEnd& to, const CopyEnd& from, const CopyShape& shape, Op* op) {
+  op->kind = OpKind::kCopy;
   op->to = Pointer(to.address);
   op->from = Pointer(from.address);
   op->count = shape.bytes;
@@ -77,6 +66,52 @@ CUresult Copy(const CopyEnd& to, const CopyEnd& from, const CopyShape& shape, CU
              .to_slice = to.slice_pitch,
              .from_pitch = from.pitch,
              .from_slice = from.slice_pitch};
+}
+
+// Whose memory a fill is of.
+CUresult CheckFill(CUdeviceptr to, size_t pitch, uint32_t width, size_t count, size_t rows, Arena::Kind* kind) {
+  if (to % width != 0 || (rows > 1 && pitch % width != 0) || count > std::numeric_limits<size_t>::max() / width) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
+  const std::optional<size_t> bytes = Extent({.bytes = count * width, .rows = rows}, pitch, 0);
+  if (!bytes) return CUDA_ERROR_INVALID_VALUE;
+  const std::optional<Arena::Allocation> found = Runtime::Get().arena.Find(to, *bytes);
+  if (!found) return CUDA_ERROR_INVALID_VALUE;
+  *kind = found->kind;
+  return CUDA_SUCCESS;
+}
+
+void FillIn(CUdeviceptr to, size_t pitch, uint32_t value, uint32_t width, size_t count, size_t rows, Op* op) {
+  op->kind = OpKind::kFill;
+  op->to = Pointer(to);
+  op->value = value;
+  op->width = width;
+  op->count = count;
+  op->box.rows = rows;
+  op->box.to_pitch = pitch;
+}
+
+}  // namespace
+
+CUresult Copy(const CopyEnd& to, const CopyEnd& from, const CopyShape& shape, CUstream handle, CopyWait how) {
+  SLIPWAY_RETURN_IF_FAILED(Ready());
+  Captures& captures = Runtime::Get().captures;
+  std::shared_ptr<Stream> stream;
+  SLIPWAY_RETURN_IF_FAILED(ResolveStream(handle, &stream));
+  const bool capturing = Captures::IsCapturing(*stream);
+  if (how != CopyWait::kAsync) SLIPWAY_RETURN_IF_FAILED(captures.BeforeSynchronousCall(*stream));
+  if (IsEmpty(shape)) return CUDA_SUCCESS;
+  Range target = Range::kInvalid, source = Range::kInvalid;
+  SLIPWAY_RETURN_IF_FAILED(Check(to, from, shape, &target, &source));
+  bool wait = how == CopyWait::kAlways ||
+              (how == CopyWait::kSync && !(target == Range::kDevice && source == Range::kDevice)) ||
+              target == Range::kPageable;
+  const bool stage = source == Range::kPageable && !wait && !capturing && shape.rows * shape.slices == 1 &&
+                     shape.bytes <= kMaxStagedBytes;
+  wait |= source == Range::kPageable && !stage;
+  Engine& engine = Engine::Get();
+  Op* op = engine.NewOp(OpKind::kCopy);
+  FillIn(to, from, shape, op);
   if (stage) {
     std::memcpy(op->buffer.Reserve(shape.bytes), op->from, shape.bytes);
     op->from = op->buffer.data();
@@ -92,25 +127,31 @@ CUresult Fill(CUdeviceptr to, size_t pitch, uint32_t value, uint32_t width, size
   SLIPWAY_RETURN_IF_FAILED(ResolveStream(handle, &stream));
   if (how != CopyWait::kAsync) SLIPWAY_RETURN_IF_FAILED(Runtime::Get().captures.BeforeSynchronousCall(*stream));
   if (count == 0 || rows == 0) return CUDA_SUCCESS;
-  if (to % width != 0 || (rows > 1 && pitch % width != 0) || count > std::numeric_limits<size_t>::max() / width) {
-    return CUDA_ERROR_INVALID_VALUE;
-  }
-  const std::optional<size_t> bytes = Extent({.bytes = count * width, .rows = rows}, pitch, 0);
-  if (!bytes) return CUDA_ERROR_INVALID_VALUE;
-  const std::optional<Arena::Allocation> found = Runtime::Get().arena.Find(to, *bytes);
-  if (!found) return CUDA_ERROR_INVALID_VALUE;
+  Arena::Kind kind = Arena::Kind::kDevice;
+  SLIPWAY_RETURN_IF_FAILED(CheckFill(to, pitch, width, count, rows, &kind));
   Op* op = Engine::Get().NewOp(OpKind::kFill);
-  op->to = Pointer(to);
-  op->value = value;
-  op->width = width;
-  op->count = count;
-  op->box.rows = rows;
-  op->box.to_pitch = pitch;
+  FillIn(to, pitch, value, width, count, rows, op);
   // "asynchronous with respect to the host unless the target is pinned host memory or a Unified Memory region, in which
   // case they are fully synchronous" (API synchronization behavior).
-  const bool shared = found->kind == Arena::Kind::kHost || found->kind == Arena::Kind::kManaged;
+  const bool shared = kind == Arena::Kind::kHost || kind == Arena::Kind::kManaged;
   if (how == CopyWait::kSync && shared) return Engine::Get().EnqueueAndWait(*stream, op);
   return Runtime::Get().captures.Submit(stream, op);
+}
+
+CUresult MakeCopy(const CopyEnd& to, const CopyEnd& from, const CopyShape& shape, Op* op) {
+  if (IsEmpty(shape)) return CUDA_SUCCESS;
+  Range target = Range::kInvalid, source = Range::kInvalid;
+  SLIPWAY_RETURN_IF_FAILED(Check(to, from, shape, &target, &source));
+  FillIn(to, from, shape, op);
+  return CUDA_SUCCESS;
+}
+
+CUresult MakeFill(CUdeviceptr to, size_t pitch, uint32_t value, uint32_t width, size_t count, size_t rows, Op* op) {
+  if (count == 0 || rows == 0) return CUDA_SUCCESS;
+  Arena::Kind kind = Arena::Kind::kDevice;
+  SLIPWAY_RETURN_IF_FAILED(CheckFill(to, pitch, width, count, rows, &kind));
+  FillIn(to, pitch, value, width, count, rows, op);
+  return CUDA_SUCCESS;
 }
 
 CUresult BeforeSynchronousCall() {

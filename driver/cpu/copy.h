@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "driver/cpu/op.h"
 #include "slipway/driver_api.h"
 
 namespace slipway::cpu {
@@ -39,6 +40,11 @@ CUresult Copy(const CopyEnd& to, const CopyEnd& from, const CopyShape& shape, CU
 // the host may touch.
 CUresult Fill(CUdeviceptr to, size_t pitch, uint32_t value, uint32_t width, size_t count, size_t rows, CUstream stream,
               CopyWait wait);
+
+// Makes an empty op the same copy or fill, for a graph: memory is read and written when that runs. It stays kNothing if
+// there is nothing to do.
+CUresult MakeCopy(const CopyEnd& to, const CopyEnd& from, const CopyShape& shape, Op* op);
+CUresult MakeFill(CUdeviceptr to, size_t pitch, uint32_t value, uint32_t width, size_t count, size_t rows, Op* op);
 
 // Before the synchronous forms of what can also be queued, which are not told apart further down.
 CUresult BeforeSynchronousCall();

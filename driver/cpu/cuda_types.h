@@ -26,6 +26,10 @@ inline constexpr CUresult CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED = static_cast<CU
 inline constexpr CUresult CUDA_ERROR_PEER_ACCESS_NOT_ENABLED = static_cast<CUresult>(705);
 inline constexpr CUresult CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY = static_cast<CUresult>(224);
 
+inline constexpr CUgraphNodeType CU_GRAPH_NODE_TYPE_GRAPH = static_cast<CUgraphNodeType>(4);
+inline constexpr CUgraphNodeType CU_GRAPH_NODE_TYPE_WAIT_EVENT = static_cast<CUgraphNodeType>(6);
+inline constexpr CUgraphNodeType CU_GRAPH_NODE_TYPE_EVENT_RECORD = static_cast<CUgraphNodeType>(7);
+
 #define SLIPWAY_CUDA_DEVICE_ATTRIBUTES(X)              \
   X(MAX_PITCH, 11)                                     \
   X(TEXTURE_ALIGNMENT, 14)                             \
@@ -196,6 +200,47 @@ struct CUDA_KERNEL_NODE_PARAMS_v1 {
   unsigned sharedMemBytes;
   void** kernelParams;
   void** extra;
+};
+struct CUDA_MEMSET_NODE_PARAMS {
+  CUdeviceptr dst;
+  size_t pitch;
+  unsigned value;
+  unsigned elementSize;
+  size_t width;
+  size_t height;
+};
+struct CUDA_HOST_NODE_PARAMS {
+  CUhostFn fn;
+  void* userData;
+};
+struct CUDA_MEMCPY_NODE_PARAMS {
+  int flags;
+  int reserved;
+  CUcontext copyCtx;
+  CUDA_MEMCPY3D copyParams;
+};
+// What cuGraphAddNode and its kin take; the rest of the union is for nodes that are not supported.
+struct CUgraphNodeParams {
+  CUgraphNodeType type;
+  int reserved0[3];
+  union {
+    long long reserved1[29];  // NOLINT(google-runtime-int)
+    CUDA_KERNEL_NODE_PARAMS kernel;
+    CUDA_MEMCPY_NODE_PARAMS memcpy;
+    struct {
+      CUDA_MEMSET_NODE_PARAMS params;
+      CUcontext ctx;
+    } memset;
+    CUDA_HOST_NODE_PARAMS host;
+    struct {
+      CUgraph graph;
+      int ownership;
+    } graph;
+    struct {
+      CUevent event;
+    } event;
+  };
+  long long reserved2;  // NOLINT(google-runtime-int)
 };
 struct CUgraphEdgeData {
   unsigned char from_port;

@@ -377,7 +377,7 @@ Dependency Engine::RecordedAt(Event& event) {
 }
 
 CUresult Engine::ElapsedTime(Event& start, Event& end, float* milliseconds) {
-  if (!start.timing || !end.timing) return CUDA_ERROR_INVALID_HANDLE;
+  if (!start.timing || !end.timing || start.context->device != end.context->device) return CUDA_ERROR_INVALID_HANDLE;
   Lock lock(mutex_);
   for (Event* event : {&start, &end}) {
     if (event->stream == nullptr) return CUDA_ERROR_INVALID_HANDLE;

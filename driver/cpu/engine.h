@@ -76,7 +76,8 @@ class Engine {
   CUresult Record(const std::shared_ptr<Event>& event, Stream& stream);
   // The position of an event's last record; no stream if there is none.
   Dependency RecordedAt(Event& event);
-  // Milliseconds between two events; NOT_READY if one is not done, INVALID_HANDLE if one was never recorded.
+  // Milliseconds between two events; NOT_READY if one is not done, INVALID_HANDLE if one was never recorded, takes
+  // no time, or is of another device.
   CUresult ElapsedTime(Event& start, Event& end, float* milliseconds);
 
   // Queues `op` and returns when it is done: the synchronous calls. The context's sticky error, if it has one by then.

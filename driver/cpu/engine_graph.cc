@@ -1,4 +1,6 @@
 // Launches of graphs: each is an op that, when its turn comes, queues the units of its plan and waits for them.
+#include <memory>
+
 #include "driver/cpu/engine.h"
 #include "driver/cpu/graph_plan.h"
 
@@ -17,9 +19,17 @@ CUresult Engine::EnqueueGraph(Stream& stream, Op* op, GraphExec& exec) {
     return refused;
   }
   if (exec.last.stream != nullptr) op->dependencies.push_back(exec.last);
+  for (const std::shared_ptr<Event>& event : op->plan->waits_for) {
+    if (event->stream != nullptr) op->dependencies.push_back({event->stream, event->position});
+  }
   AddLegacyDependencies(stream, op);
   Append(stream, op);
   exec.last = {stream.shared_from_this(), stream.enqueued};
+  // Until it starts, its end is what they stand for.
+  for (const std::shared_ptr<Event>& event : op->plan->records) {
+    event->stream = exec.last.stream;
+    event->position = exec.last.position;
+  }
   return CUDA_SUCCESS;
 }
 
@@ -49,6 +59,11 @@ void Engine::StartGraph(Stream& stream) {
     work->error.store(CUDA_SUCCESS, std::memory_order_relaxed);
     work->launch.trapped = 0;
     work->next_block.store(0, std::memory_order_relaxed);
+    if (work->kind == OpKind::kRecord && work->event->stream.get() == &stream &&
+        work->event->position == op->position) {
+      work->event->stream = plan.lanes[unit.lane];
+      work->event->position = lane.enqueued + 1;
+    }
     Append(lane, work);
     if (work->kind == OpKind::kSequence) {
       work->launch.grid_id = next_grid_id_ + 1;

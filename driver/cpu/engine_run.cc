@@ -138,10 +138,6 @@ bool Engine::RunSomething(Lock& lock) {
 Stream* Engine::Help(Lock& lock, Stream& stream) {
   Stream* one = &stream;
   for (;;) {
-    if ((one->state == StreamState::kReady || one->state == StreamState::kRunning) && NeedsALargeStack(*one->head)) {
-      if (HasWork()) WakePool(1);
-      if (pool_threads_ > 0) return one;
-    }
     switch (one->state) {
       case StreamState::kReady:
         if (one->head->kind == OpKind::kHostFunction) {
@@ -323,7 +319,7 @@ void Engine::CompleteLaunch(Stream& stream) {
 // Runs blocks of a launch. `shared` may be null if the kernel needs none.
 static CUresult RunBlocks(Op& op, uint64_t first, uint64_t last, std::byte* shared) {
   const Function& function = *op.function;
-  Fault fault = RunBlocksGuarded(*function.module->program, function.kernel->run, &op.launch, first, last, shared);
+  Fault fault = RunBlocksGuarded(*function.module->program, *function.kernel, &op.launch, first, last, shared);
   const std::atomic_ref trapped(op.launch.trapped);
   const Failure* failure = nullptr;
   if (fault.result == CUDA_SUCCESS) {

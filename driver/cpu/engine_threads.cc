@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "driver/cpu/engine.h"
+#include "driver/cpu/fault.h"
 #include "driver/cpu/runtime.h"
 #include "driver/cpu/sanitizers.h"
 
@@ -15,8 +16,6 @@ namespace {
 // How often the ticker looks, and how many looks without anything new end it.
 constexpr uint32_t kTickMicroseconds = 1000;
 constexpr int kQuietTicks = 50;
-// Local memory of translated code lives on the stack of the thread that runs it.
-constexpr size_t kStackBytes = size_t{16} << 20;
 // How long fork() waits for running chunks. A kernel that waits for the forking thread would hang it forever.
 constexpr int kForkWaits = 50;
 constexpr uint32_t kForkWaitMicroseconds = 100'000;
@@ -31,7 +30,6 @@ bool Engine::StartThread(void* (*body)(void*), void* argument) {
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  pthread_attr_setstacksize(&attributes, kStackBytes);
   // The application's signals are for its own threads; those that a fault raises reach their thread all the same.
   sigset_t all, before;
   sigfillset(&all);
@@ -70,6 +68,7 @@ void* Engine::PoolThread(void* engine) {
     if (self.RunSomething(lock)) continue;
     if (self.ticker_ || self.quiet_ticks_ >= kQuietTicks) {
       self.pool_waiters_.Wait(lock);
+      InstallFaultHandlers();
       continue;
     }
     self.ticker_ = true;

@@ -5,9 +5,11 @@
 #include <sys/mman.h>
 #include <ucontext.h>
 
+#include <algorithm>
 #include <atomic>
 #include <mutex>
 
+#include "driver/cpu/block_stack.h"
 #include "driver/cpu/failed_threads.h"
 #include "driver/cpu/float_environment.h"
 #include "driver/cpu/sanitizers.h"
@@ -22,12 +24,14 @@ constexpr int kSignalCount = sizeof(kSignals) / sizeof(kSignals[0]);
 
 constexpr size_t kSignalStackBytes = size_t{64} << 10;
 
-// What a thread needs to have faults told, for an application's thread that waits runs kernels, too. A stack for
+// What a thread needs to have faults told, for an application's thread that waits runs kernels, too. The handlers, in
+// case that the application has put its own in their place since the module was loaded. A stack for
 // handlers: a kernel that overflows the thread's own one leaves no room there; where it has one already, that is used.
 // And the signals themselves: one that the hardware raises while it is blocked ends the process.
 class SignalStack {
  public:
   SignalStack() {
+    InstallFaultHandlers();
     sigset_t faults;
     sigemptyset(&faults);
     for (int signal : kSignals) sigaddset(&faults, signal);
@@ -78,7 +82,16 @@ __attribute__((tls_model("initial-exec"))) thread_local Guard* volatile armed = 
 // Where the stack of the blocks that this thread runs begins; 0 while it runs none.
 thread_local uintptr_t block_stack = 0;
 
-struct sigaction previous_actions[kSignalCount];
+// The handlers that ours go to. The oldest are those that were there before the first module was loaded. Where the
+// application installed some later and ours were put in front of them again, those are the latest; they may well take
+// ours for what was before them.
+struct Previous {
+  struct sigaction actions[kSignalCount];
+};
+std::atomic<const Previous*> oldest{nullptr};
+std::atomic<const Previous*> latest{nullptr};
+// The frame from which this thread has gone to one of the latest; 0: it is in none.
+__attribute__((tls_model("initial-exec"))) thread_local uintptr_t gone_from = 0;
 
 // What the signal of InterruptBlocks carries.
 constexpr char kInterrupt = 0;
@@ -92,8 +105,7 @@ bool MayBeInterrupted(const Guard& guard, const void* machine) {
          guard.program->ContainsCode(reinterpret_cast<const void*>(pc));
 }
 
-void GoToPrevious(int index, int signal, siginfo_t* info, void* machine) {
-  const struct sigaction& previous = previous_actions[index];
+void Call(const struct sigaction& previous, int signal, siginfo_t* info, void* machine) {
   if ((previous.sa_flags & SA_SIGINFO) != 0) {
     previous.sa_sigaction(signal, info, machine);
     return;
@@ -108,6 +120,16 @@ void GoToPrevious(int index, int signal, siginfo_t* info, void* machine) {
   action.sa_handler = SIG_DFL;
   sigaction(signal, &action, nullptr);
   if (info == nullptr || info->si_code <= 0) raise(signal);
+}
+
+void GoToPrevious(int index, int signal, siginfo_t* info, void* machine) {
+  // From within one of the latest: it has gone on to what it found before it, or raised the signal again. A handler
+  // that was left by a long jump is no longer there: the next one starts no deeper in the signal stack than it did.
+  const auto frame = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
+  if (frame < gone_from) return Call(oldest.load()->actions[index], signal, info, machine);
+  gone_from = frame;
+  Call(latest.load()->actions[index], signal, info, machine);
+  gone_from = 0;
 }
 
 void OnSignal(int signal, siginfo_t* info, void* machine) {
@@ -134,20 +156,33 @@ void OnSignal(int signal, siginfo_t* info, void* machine) {
 }  // namespace
 
 SLIPWAY_CALLS_TRANSLATED_CODE
-Fault RunBlocksGuarded(const Program& program, CpuRunBlocks run, CpuLaunch* launch, uint64_t first, uint64_t last,
-                       std::byte* shared) {
+Fault RunBlocksGuarded(const Program& program, const CpuKernel& kernel, CpuLaunch* launch, uint64_t first,
+                       uint64_t last, std::byte* shared) {
   static thread_local const SignalStack signal_stack;
+  std::byte* stack = nullptr;
+  if (NeedsBlockStack(kernel)) {
+    stack = BlockStackTop();
+    if (stack == nullptr) {
+      std::atomic_ref(launch->trapped).store(kNoMemory, std::memory_order_relaxed);
+      NoteFailedThread({});
+      return {};
+    }
+  }
   FloatEnvironmentScope float_environment;
   Guard guard;
   guard.program = &program;
   guard.launch = launch;
-  block_stack = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
+  block_stack = reinterpret_cast<uintptr_t>(stack == nullptr ? __builtin_frame_address(0) : stack);
   // The mask is not saved: the handlers run with SA_NODEFER and block nothing, which spares two system calls a chunk.
   // ThreadSanitizer puts a handler of its own before ours, which blocks every signal.
   if (sigsetjmp(guard.out, kThreadSanitizer ? 1 : 0) == 0) {
     armed = &guard;
     std::atomic_signal_fence(std::memory_order_seq_cst);
-    run(launch, first, last, shared);
+    if (stack == nullptr) {
+      kernel.run(launch, first, last, shared);
+    } else {
+      RunOnBlockStack(stack, kernel.run, launch, first, last, shared);
+    }
     std::atomic_signal_fence(std::memory_order_seq_cst);
     armed = nullptr;
     block_stack = 0;
@@ -164,8 +199,7 @@ Fault RunBlocksGuarded(const Program& program, CpuRunBlocks run, CpuLaunch* laun
 }
 
 bool InterruptBlocks(pthread_t thread) {
-  struct sigaction installed = {};
-  if (sigaction(SIGSEGV, nullptr, &installed) != 0 || installed.sa_sigaction != OnSignal) return false;
+  InstallFaultHandlers();
   union sigval value = {};
   value.sival_ptr = const_cast<char*>(&kInterrupt);
   return pthread_sigqueue(thread, SIGSEGV, value) == 0;
@@ -176,19 +210,25 @@ bool IsOnBlockStack(uintptr_t address) {
 }
 
 void InstallFaultHandlers() {
-  static std::once_flag once;
-  std::call_once(once, [] {
-    for (int i = 0; i < kSignalCount; ++i) {
-      struct sigaction action = {};
-      action.sa_sigaction = OnSignal;
-      // SA_ONSTACK: a kernel that overflows its stack needs another one for the handler. SA_RESTART: an interrupt that
-      // comes too late may meet a system call of the application.
-      action.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK | SA_RESTART;
-      sigemptyset(&action.sa_mask);
-      sigaction(kSignals[i], nullptr, &previous_actions[i]);
-      sigaction(kSignals[i], &action, nullptr);
-    }
-  });
+  static std::mutex mutex;
+  const auto is_ours = [](const struct sigaction& action) { return action.sa_sigaction == OnSignal; };
+  struct sigaction installed = {};
+  if (sigaction(kSignals[0], nullptr, &installed) == 0 && is_ours(installed)) return;
+  const std::lock_guard lock(mutex);
+  // Never deleted: a handler may be reading the one before.
+  Previous* const found = latest.load() == nullptr ? new Previous() : new Previous(*latest.load());
+  for (int i = 0; i < kSignalCount; ++i) {
+    if (sigaction(kSignals[i], nullptr, &installed) == 0 && !is_ours(installed)) found->actions[i] = installed;
+  }
+  latest.store(found);
+  if (oldest.load() == nullptr) oldest.store(found);
+  struct sigaction action = {};
+  action.sa_sigaction = OnSignal;
+  // SA_ONSTACK: a kernel that overflows its stack needs another one for the handler. SA_RESTART: an interrupt that
+  // comes too late may meet a system call of the application.
+  action.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK | SA_RESTART;
+  sigemptyset(&action.sa_mask);
+  for (int signal : kSignals) sigaction(signal, &action, nullptr);
 }
 
 }  // namespace slipway::cpu

@@ -20,21 +20,21 @@ struct Fault {
 // Runs blocks [first, last) in CUDA's floating-point environment (round to nearest, subnormals kept) and puts the
 // caller's back. A memory fault inside gives CUDA_ERROR_ILLEGAL_ADDRESS, an illegal instruction or an arithmetic trap
 // CUDA_ERROR_LAUNCH_FAILED; the blocks that had not finished then never do. Leaves the thread fit for more. `program`
-// is what `run` belongs to.
-Fault RunBlocksGuarded(const Program& program, CpuRunBlocks run, CpuLaunch* launch, uint64_t first, uint64_t last,
-                       std::byte* shared);
+// is what `kernel` belongs to.
+Fault RunBlocksGuarded(const Program& program, const CpuKernel& kernel, CpuLaunch* launch, uint64_t first,
+                       uint64_t last, std::byte* shared);
 
 // Ends the blocks that a thread runs of a launch whose CpuLaunch::trapped is kStopped, wherever in translated code it
 // is; does nothing to a thread that runs something else, or is in a function of the host just now: ask again. The
-// thread must be alive. False if that cannot be done, because the application has put a signal handler of its own in
-// the place of ours.
+// thread must be alive. False if that cannot be done.
 bool InterruptBlocks(pthread_t thread);
 
 // Whether an address lies on the stack of the blocks that RunBlocksGuarded runs on this thread: in local memory.
 bool IsOnBlockStack(uintptr_t address);
 
-// Installs the signal handlers, once. A signal that translated code did not cause goes to the handler that was there
-// before. Called when the first module is loaded.
+// Sees to it that the signal handlers are installed. A signal that translated code did not cause goes to the handler
+// that was there before. Called when a module is loaded, a thread runs its first kernel, and a pool thread wakes up: an
+// application may put handlers of its own in the place of ours at any time.
 void InstallFaultHandlers();
 
 }  // namespace slipway::cpu

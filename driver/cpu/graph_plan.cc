@@ -15,7 +15,7 @@ constexpr size_t kMaxLanes = 16;
 bool IsSmall(const Op& op) {
   switch (op.kind) {
     case OpKind::kLaunch:
-      return !op.cooperative && IsTiny(op) && !NeedsALargeStack(op);
+      return !op.cooperative && IsTiny(op);
     case OpKind::kCopy:
     case OpKind::kFill:
       return IsTiny(op);
@@ -39,12 +39,22 @@ std::shared_ptr<Op> NewSequence(const Op& like, std::vector<std::shared_ptr<Op>>
   return sequence;
 }
 
-void NoteModule(GraphPlan& plan, const Op& op) {
+// What the plan has to know about an op besides where it runs.
+void NoteUses(GraphPlan& plan, const Op& op) {
+  if (op.event != nullptr) (op.kind == OpKind::kRecord ? plan.records : plan.waits_for).push_back(op.event);
   if (op.kind != OpKind::kLaunch) return;
   const std::shared_ptr<Module>& module = op.function->module;
   if (std::find(plan.modules.begin(), plan.modules.end(), module) == plan.modules.end()) {
     plan.modules.push_back(module);
   }
+}
+
+// What a node does as it is now.
+std::shared_ptr<Op> OpOf(const ExecNode& node) {
+  if (node.enabled) return node.op;
+  auto nothing = std::make_shared<Op>();
+  nothing->in_graph = true;
+  return nothing;
 }
 
 class Planner {
@@ -57,12 +67,12 @@ class Planner {
 
   void Place(uint32_t index) {
     ExecNode& node = exec_.nodes[index];
-    NoteModule(plan_, *node.op);
+    NoteUses(plan_, *node.op);
     if (AppendToUnit(index)) return;
     node.unit = static_cast<uint32_t>(plan_.units.size());
     node.place = 0;
     GraphPlan::Unit unit;
-    unit.op = node.op;
+    unit.op = OpOf(node);
     for (uint32_t dependency : node.dependencies) unit.waits.push_back(exec_.nodes[dependency].unit);
     std::sort(unit.waits.begin(), unit.waits.end());
     unit.waits.erase(std::unique(unit.waits.begin(), unit.waits.end()), unit.waits.end());
@@ -79,11 +89,11 @@ class Planner {
   // Whether the node could be put behind the only one that it waits for, which nothing else waits for.
   bool AppendToUnit(uint32_t index) {
     ExecNode& node = exec_.nodes[index];
-    if (node.dependencies.size() != 1 || !IsSmall(*node.op)) return false;
+    if (node.dependencies.size() != 1 || !IsSmall(*node.op) || !node.enabled) return false;
     const uint32_t before = node.dependencies[0];
     const ExecNode& previous = exec_.nodes[before];
     if (dependents_[before] != 1 || last_of_unit_[previous.unit] != before || previous.context != node.context ||
-        !IsSmall(*previous.op) || !CanFollowInSequence(*node.op, *previous.op)) {
+        !IsSmall(*previous.op) || !previous.enabled || !CanFollowInSequence(*node.op, *previous.op)) {
       return false;
     }
     GraphPlan::Unit& unit = plan_.units[previous.unit];
@@ -139,7 +149,8 @@ void ReplaceInPlan(GraphExec& exec, uint32_t index, std::shared_ptr<Op> op, bool
   ExecNode& node = exec.nodes[index];
   const bool same_kind = IsSmall(*op) == IsSmall(*node.op) && CanFollowInSequence(*op, *node.op);
   node.op = op;
-  if (!same_kind) {
+  if (!node.enabled) return;
+  if (!same_kind || op->event != nullptr) {
     MakePlan(exec, exec.plan->user_objects);
     return;
   }
@@ -151,7 +162,7 @@ void ReplaceInPlan(GraphExec& exec, uint32_t index, std::shared_ptr<Op> op, bool
     exec.plan = std::move(copy);
     exec.launched = false;
   }
-  NoteModule(*exec.plan, *op);
+  NoteUses(*exec.plan, *op);
   GraphPlan::Unit& unit = exec.plan->units[node.unit];
   if (unit.op->kind == OpKind::kSequence) {
     unit.op->sequence[node.place] = std::move(op);

@@ -25,6 +25,9 @@ struct GraphPlan {
   std::vector<std::shared_ptr<Stream>> lanes;  // Each of one context.
   // Of the kernels, each once: what CheckAlive looks at.
   std::vector<std::shared_ptr<Module>> modules;
+  // A launch waits for what these stood for when it was queued, and makes those stand for a place in it.
+  std::vector<std::shared_ptr<Event>> waits_for;
+  std::vector<std::shared_ptr<Event>> records;
   std::vector<std::shared_ptr<UserObject>> user_objects;  // The graph's, as long as a launch may use them.
 };
 

@@ -67,6 +67,16 @@ class HandleTable {
     return nullptr;
   }
 
+  // The handle of such a one.
+  template <typename Predicate>
+  Handle HandleIf(Predicate is_it) const {
+    std::lock_guard<std::mutex> lock(mutex_);
+    for (const auto& [handle, object] : objects_) {
+      if (is_it(*object)) return reinterpret_cast<Handle>(handle);
+    }
+    return nullptr;
+  }
+
   size_t size() const {
     std::lock_guard<std::mutex> lock(mutex_);
     return objects_.size();

@@ -6,17 +6,22 @@
 namespace slipway::cpu {
 namespace {
 
-constexpr int kOptionCount = 64;  // cuda.h 13.0 has fewer; a number past this is a mistake.
+constexpr int kOptionCount = 35;  // CU_JIT_NUM_OPTIONS of cuda.h 13.0.
+constexpr int kWallTime = 2;      // CU_JIT_WALL_TIME.
 
 }  // namespace
 
 CUresult JitLogs::Parse(unsigned count, const CUjit_option* options, void** values, JitLogs* logs) {
   *logs = JitLogs();
+  logs->start_ = std::chrono::steady_clock::now();
   if (count != 0 && (options == nullptr || values == nullptr)) return CUDA_ERROR_INVALID_VALUE;
   bool wants_error = false;
   bool wants_information = false;
   for (unsigned i = 0; i < count; ++i) {
-    switch (options[i]) {
+    switch (static_cast<int>(options[i])) {
+      case kWallTime:
+        logs->wall_time_ = &values[i];
+        break;
       case CU_JIT_ERROR_LOG_BUFFER:
         logs->error_.buffer = static_cast<char*>(values[i]);
         wants_error = true;
@@ -59,6 +64,10 @@ void JitLogs::WriteLog(const Log& log, std::string_view text) {
 void JitLogs::Write(std::string_view error) const {
   WriteLog(error_, error);
   WriteLog(information_, {});
+  if (wall_time_ == nullptr) return;
+  const std::chrono::duration<float, std::milli> taken = std::chrono::steady_clock::now() - start_;
+  *wall_time_ = nullptr;
+  std::memcpy(wall_time_, &taken, sizeof(float));
 }
 
 }  // namespace slipway::cpu

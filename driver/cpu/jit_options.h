@@ -2,6 +2,7 @@
 #ifndef SLIPWAY_DRIVER_CPU_JIT_OPTIONS_H_
 #define SLIPWAY_DRIVER_CPU_JIT_OPTIONS_H_
 
+#include <chrono>
 #include <string_view>
 
 #include "slipway/driver_api.h"
@@ -15,7 +16,8 @@ class JitLogs {
   static CUresult Parse(unsigned count, const CUjit_option* options, void** values, JitLogs* logs);
 
   // Writes `error` to the error log and nothing to the information log, cut to fit and ended by a NUL, and each log's
-  // length into the value of its size option, as a driver does.
+  // length into the value of its size option, as a driver does; likewise the milliseconds since Parse, a float, into
+  // the value of CU_JIT_WALL_TIME.
   void Write(std::string_view error) const;
 
  private:
@@ -27,6 +29,8 @@ class JitLogs {
   static void WriteLog(const Log& log, std::string_view text);
   Log error_;
   Log information_;
+  void** wall_time_ = nullptr;  // The value of that option.
+  std::chrono::steady_clock::time_point start_;
 };
 
 }  // namespace slipway::cpu

@@ -63,6 +63,13 @@ void CopyArguments(const CpuKernel& kernel, const LaunchArguments& arguments, st
   }
 }
 
+CUresult CheckResident(const Function& function, uint64_t blocks, uint64_t threads, size_t shared_bytes) {
+  const int resident = MaxActiveBlocks(function, threads, shared_bytes);
+  return blocks <= static_cast<uint64_t>(resident) * static_cast<uint64_t>(GetSettings().cores)
+             ? CUDA_SUCCESS
+             : CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
+}
+
 CUresult CheckShape(const Function& function, const LaunchRequest& request) {
   const CpuKernel& kernel = *function.kernel;
   const uint32_t(&grid)[3] = request.grid;
@@ -82,11 +89,7 @@ CUresult CheckShape(const Function& function, const LaunchRequest& request) {
   int allowed = function.settings->max_dynamic_shared_bytes.load(std::memory_order_relaxed);
   if (request.shared_bytes > static_cast<uint32_t>(allowed)) return CUDA_ERROR_INVALID_VALUE;
   if (!request.cooperative) return CUDA_SUCCESS;
-  const uint64_t blocks = uint64_t{grid[0]} * grid[1] * grid[2];
-  const int resident = MaxActiveBlocks(function, threads, request.shared_bytes);
-  return blocks <= static_cast<uint64_t>(resident) * static_cast<uint64_t>(GetSettings().cores)
-             ? CUDA_SUCCESS
-             : CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
+  return CheckResident(function, uint64_t{grid[0]} * grid[1] * grid[2], threads, request.shared_bytes);
 }
 
 uint64_t ChunkOf(uint64_t blocks, const uint32_t (&block)[3], int cores) {
@@ -118,6 +121,7 @@ void FillLaunch(std::shared_ptr<Function> function, const LaunchRequest& request
   Context& context = *function->module->context;
   op->launch.heap = context.heap.get();
   op->launch.printf = &context.printf;
+  op->launch.context = &context;
   context.NoteUse(kernel);
   op->blocks = uint64_t{request.grid[0]} * request.grid[1] * request.grid[2];
   op->chunk = request.cooperative ? 1 : ChunkOf(op->blocks, request.block, GetSettings().cores);
@@ -126,6 +130,17 @@ void FillLaunch(std::shared_ptr<Function> function, const LaunchRequest& request
   op->has_priority = request.priority.has_value();
   op->priority = request.priority.value_or(0);
   op->function = std::move(function);
+}
+
+CUresult SetCooperative(bool cooperative, Op* op) {
+  const uint32_t(&block)[3] = op->launch.block;
+  const uint64_t threads = uint64_t{block[0]} * block[1] * block[2];
+  if (cooperative) {
+    SLIPWAY_RETURN_IF_FAILED(CheckResident(*op->function, op->blocks, threads, op->launch.dynamic_shared_bytes));
+  }
+  op->cooperative = cooperative;
+  op->chunk = cooperative ? 1 : ChunkOf(op->blocks, block, GetSettings().cores);
+  return CUDA_SUCCESS;
 }
 
 int MaxActiveBlocks(const Function& function, uint64_t threads_per_block, size_t dynamic_shared_bytes) {

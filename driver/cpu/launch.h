@@ -36,6 +36,9 @@ CUresult CheckLaunch(const Function& function, const LaunchRequest& request, Lau
 void FillLaunch(std::shared_ptr<Function> function, const LaunchRequest& request, const LaunchArguments& arguments,
                 Op* op);
 
+// Makes a launch cooperative, or an ordinary one. COOPERATIVE_LAUNCH_TOO_LARGE if its blocks do not fit.
+CUresult SetCooperative(bool cooperative, Op* op);
+
 // Blocks of a kernel that a multiprocessor of the device that is modelled holds at once; 0 if it cannot hold one.
 int MaxActiveBlocks(const Function& function, uint64_t threads_per_block, size_t dynamic_shared_bytes);
 

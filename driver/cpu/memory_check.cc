@@ -24,6 +24,7 @@ constexpr uint64_t kNullBytes = 4096;
 // What only the checker itself knows of a thread.
 struct Checker : CheckedThread {
   CpuLaunch* launch = nullptr;
+  uint64_t context = 0;  // Its id, of which the known ranges are.
   const std::byte* shared = nullptr;
   const CheckedKernel* kernel = nullptr;
   std::shared_ptr<const Arena::Ranges> ranges;  // As last looked at.
@@ -74,12 +75,27 @@ struct Found {
   bool constant;
 };
 
+// Whether the context that runs may touch a range of another device: its peers' memory (cuCtxEnablePeerAccess), and
+// that of pools that were opened for it (cuMemPoolSetAccess).
+bool MayTouch(const Checker& self, const Arena::Range& range) {
+  Context* const context = self.launch->context;
+  if (context == nullptr || range.device == context->device || range.kind == Arena::Kind::kHost ||
+      range.kind == Arena::Kind::kManaged || (range.open_to >> context->device & 1) != 0) {
+    return true;
+  }
+  const std::shared_ptr<Context> owner = range.owner == 0 ? nullptr : ContextById(range.owner);
+  if (owner == nullptr) return false;
+  const std::lock_guard lock(context->peers_mutex);
+  return context->peers.contains(owner->handle);
+}
+
 // The live range of the arena that holds an access, where it may be made; nothing if there is none.
 std::optional<Found> FindIn(const Arena::Ranges& ranges, const Checker& self, uint64_t address,
                             const AccessSite& site) {
   const Arena::Range* const below = ranges.Below(address);
   if (below == nullptr) return std::nullopt;
   if (below->constant ? !IsRead(site.kind) : site.space == Space::kConst) return std::nullopt;
+  if (!MayTouch(self, *below)) return std::nullopt;
   Range range{below->begin, below->bytes};
   if (below->kind == Arena::Kind::kHeap && self.launch->heap != nullptr && range.Holds(address, 1)) {
     const std::optional<DeviceHeap::Block> block = self.launch->heap->Nearest(address);
@@ -198,6 +214,9 @@ std::string WhereInArena(const Checker& self, uint64_t address, const AccessSite
         absl::StrCat(nearest->constant ? "constant " : "variable ", *nearest->name, " of ", nearest->bytes, " bytes");
   }
   if (inside && site.space == Space::kConst && !nearest->constant) what += ", which is no constant memory";
+  if (inside && !MayTouch(self, *nearest)) {
+    absl::StrAppend(&what, " of device ", nearest->device, ", which this context has no access to");
+  }
   return Relation(address, {nearest->begin, nearest->bytes}) + what;
 }
 
@@ -303,6 +322,12 @@ void Refuse(const Checker& self, CpuFailure reason, const std::string& what, con
 
 CheckedThread* Begin(CpuLaunch* launch, std::byte* shared, const CheckedKernel* kernel) {
   Checker& self = ThisThread();
+  const uint64_t context = launch->context == nullptr ? 0 : launch->context->id;
+  if (context != self.context) {  // What another could touch is not known of this one.
+    std::fill(std::begin(self.known), std::end(self.known), KnownRange());
+    std::fill(std::begin(self.known_constant), std::end(self.known_constant), KnownRange());
+    self.context = context;
+  }
   self.launch = launch;
   self.shared = shared;
   self.kernel = kernel;

@@ -102,6 +102,7 @@ struct Stream : std::enable_shared_from_this<Stream> {
 
 struct Event {
   std::shared_ptr<Context> context;
+  CUevent handle = nullptr;
   bool timing = true;
 
   // Whether it was last recorded in a capture, `capture` then: to be read without a lock.

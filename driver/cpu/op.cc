@@ -9,8 +9,6 @@ namespace {
 // Work up to this size does not wake a pool thread by itself: the wake-up would cost more than the work.
 constexpr uint64_t kTinyThreads = 8192;
 constexpr size_t kTinyBytes = 64 << 10;
-// What an application's thread surely has left.
-constexpr size_t kStackAnywhere = 16 << 10;
 
 }  // namespace
 
@@ -25,15 +23,6 @@ bool IsTiny(const Op& op) {
     default:
       return true;
   }
-}
-
-bool NeedsALargeStack(const Op& op) {
-  if (op.kind != OpKind::kLaunch) return false;
-  const CpuKernel& kernel = *op.function->kernel;
-  // One that calls itself has, by the limit, what a thread of it may take.
-  const Context& context = *op.function->module->context;
-  return kernel.stack_bytes > kStackAnywhere ||
-         (kernel.recurses && context.stack_bytes.load(std::memory_order_relaxed) > kStackAnywhere);
 }
 
 std::shared_ptr<Op> CopyForGraph(const Op& op) {
@@ -53,6 +42,7 @@ std::shared_ptr<Op> CopyForGraph(const Op& op) {
   copy->value = op.value;
   copy->width = op.width;
   copy->box = op.box;
+  copy->event = op.event;
   copy->host_function = op.host_function;
   copy->user_data = op.user_data;
   if (op.kind == OpKind::kLaunch) {

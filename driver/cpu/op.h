@@ -107,9 +107,6 @@ inline size_t BytesOf(size_t row, size_t rows, size_t pitch, size_t slices, size
 
 // Whether it is not worth waking a thread for.
 bool IsTiny(const Op& op);
-// Whether only pool threads, whose stacks are large, may run it: a waiting thread is the application's, and its stack
-// may be small.
-bool NeedsALargeStack(const Op& op);
 // A copy of what an op does, with nothing of a run, for a graph.
 std::shared_ptr<Op> CopyForGraph(const Op& op);
 

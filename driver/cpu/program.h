@@ -21,6 +21,7 @@
 namespace slipway::cpu {
 
 class DeviceHeap;
+struct Context;
 class PrintfBuffer;
 class ObjectCache;
 
@@ -53,6 +54,7 @@ struct CpuLaunch {
   // Of cooperative launches: kGridWorkspaceBytes that are 0 at first, in which blocks count each other. Kernels find
   // the address in %envreg1 (upper half) and %envreg2, as CUDA's cooperative_groups headers do.
   std::byte* grid_workspace = nullptr;
+  Context* context = nullptr;  // For the memory checker: whose memory it may touch. Null: all.
 };
 
 // Runs blocks [first_block, last_block) in index order (x fastest: index = x + grid_x * (y + grid_y * z)). `shared` is

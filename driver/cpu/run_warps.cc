@@ -3,7 +3,6 @@
 // Faults and traps leave run_warps by a long jump or an early return, so nothing here owns anything: what it works in
 // belongs to the thread.
 #include <sched.h>
-#include <sys/mman.h>
 
 #include <algorithm>
 #include <array>
@@ -13,45 +12,15 @@
 #include <utility>
 
 #include "driver/cpu/failed_threads.h"
+#include "driver/cpu/guarded_memory.h"
 #include "driver/cpu/warp.h"
 
 namespace slipway::cpu {
 namespace {
 
-// Address space of this thread, kept until the thread ends; pages cost nothing until they are touched.
-class Mapping {
- public:
-  Mapping() = default;
-  Mapping(const Mapping&) = delete;
-  Mapping& operator=(const Mapping&) = delete;
-  ~Mapping() { Reset(); }
-
-  // At least `bytes`; null if there is no memory. What was there before is lost if it has to grow.
-  std::byte* Reserve(size_t bytes) {
-    if (bytes <= bytes_) return data_;
-    Reset();
-    void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED) return nullptr;
-    bytes_ = bytes;
-    return data_ = static_cast<std::byte*>(memory);
-  }
-
-  std::byte* data() const { return data_; }
-  bool Contains(uintptr_t address) const { return address - reinterpret_cast<uintptr_t>(data_) < bytes_; }
-
- private:
-  void Reset() {
-    if (data_ != nullptr) munmap(data_, bytes_);
-    data_ = nullptr;
-    bytes_ = 0;
-  }
-  std::byte* data_ = nullptr;
-  size_t bytes_ = 0;
-};
-
 struct Scratch {
-  Mapping warps;
-  Mapping local;
+  GuardedMemory warps;
+  GuardedMemory local;
   // What the warps have been set up for.
   uint32_t block[3] = {};
   size_t stride = 0;

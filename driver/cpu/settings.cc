@@ -59,7 +59,7 @@ Settings ReadSettings() {
   }
   if (std::string_view text = Environment("SLIPWAY_CPU_DEVICES"); !text.empty()) {
     auto count = ParseWhole<int>(text);
-    if (count && *count >= 1 && *count <= 16) {
+    if (count && *count >= 1 && *count <= kMostDevices) {
       settings.devices = *count;
     } else {
       WarnIgnored("SLIPWAY_CPU_DEVICES", text, "a number from 1 to 16");

@@ -24,6 +24,7 @@ struct Settings {
   int cores = 1;  // Threads that run blocks, and the number of multiprocessors reported.
 };
 
+inline constexpr int kMostDevices = 16;
 inline constexpr int kDriverVersion = 13000;  // CUDA 13.0, as cuDriverGetVersion counts.
 inline constexpr int kMaxPtxIsa = 90;         // The PTX ISA that CUDA 13.0 brings, times 10.
 

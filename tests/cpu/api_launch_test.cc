@@ -428,6 +428,71 @@ TEST(ApiFault, OthersFaultsAreTheirHandlers) {
       testing::KilledBySignal(SIGSEGV), "");
 }
 
+// Makes a context, loads `store` and, if `before` is given, calls that; then stores to address 0.
+CUresult FaultOfAKernel(void (*before)()) {
+  CUcontext context = nullptr;
+  CUmodule module = nullptr;
+  CUfunction store = nullptr;
+  if (Api().Init(0) != CUDA_SUCCESS || Api().DevicePrimaryCtxRetain(&context, 0) != CUDA_SUCCESS ||
+      Api().CtxSetCurrent(context) != CUDA_SUCCESS ||
+      Api().ModuleLoadDataEx(&module, kTestPtx, 0, nullptr, nullptr) != CUDA_SUCCESS ||
+      Api().ModuleGetFunction(&store, module, "store") != CUDA_SUCCESS) {
+    _exit(1);
+  }
+  before();
+  LaunchBuffer buffer(uint64_t{0}, 1u);
+  if (Api().LaunchKernel(store, 1, 1, 1, 32, 1, 1, 0, nullptr, nullptr, buffer.extra()) != CUDA_SUCCESS) _exit(1);
+  return Api().CtxSynchronize();
+}
+
+struct sigaction before_the_applications;
+
+// A handler that comes after ours does not get the faults of kernels, and gets the application's.
+TEST(ApiFault, LaterHandlersGetWhatIsNotAKernels) {
+  if (kSanitized) GTEST_SKIP() << "the sanitizer's handler is its own";
+  testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  EXPECT_EXIT(
+      {
+        if (FaultOfAKernel([] { signal(SIGSEGV, [](int) { _exit(42); }); }) != CUDA_ERROR_ILLEGAL_ADDRESS) _exit(3);
+        TouchAddress(16);
+        _exit(2);
+      },
+      testing::ExitedWithCode(42), "");
+  // One that puts back what it found, which is ours, and raises the signal again, as Python's faulthandler does.
+  EXPECT_EXIT(
+      {
+        const auto install = [] {
+          struct sigaction action = {};
+          action.sa_handler = [](int raised) {
+            sigaction(SIGSEGV, &before_the_applications, nullptr);
+            raise(raised);
+          };
+          action.sa_flags = SA_NODEFER;
+          sigaction(SIGSEGV, &action, &before_the_applications);
+        };
+        if (FaultOfAKernel(install) != CUDA_ERROR_ILLEGAL_ADDRESS) _exit(3);
+        TouchAddress(16);
+        _exit(2);
+      },
+      testing::KilledBySignal(SIGSEGV), "");
+  // One that calls what it found.
+  EXPECT_EXIT(
+      {
+        const auto install = [] {
+          struct sigaction action = {};
+          action.sa_sigaction = [](int raised, siginfo_t* info, void* machine) {
+            before_the_applications.sa_sigaction(raised, info, machine);
+          };
+          action.sa_flags = SA_SIGINFO;
+          sigaction(SIGSEGV, &action, &before_the_applications);
+        };
+        if (FaultOfAKernel(install) != CUDA_ERROR_ILLEGAL_ADDRESS) _exit(3);
+        TouchAddress(16);
+        _exit(2);
+      },
+      testing::KilledBySignal(SIGSEGV), "");
+}
+
 size_t ResidentBytes() {
   std::ifstream statm("/proc/self/statm");
   size_t total = 0, resident = 0;

@@ -49,6 +49,28 @@ class CheckMemory : public CheckTest {
   }
 };
 
+// Another device's memory is there for contexts that are its peers.
+TEST_F(CheckMemory, OfAnotherDeviceWantsPeerAccess) {
+  CUcontext other = nullptr;
+  ASSERT_CUDA(Api().DevicePrimaryCtxRetain(&other, 1));
+  ASSERT_CUDA(Api().CtxPushCurrent(other));
+  const CUdeviceptr memory = Allocate(4096);
+  CUdeviceptr managed = 0;
+  ASSERT_CUDA(Api().MemAllocManaged(&managed, 4096, CU_MEM_ATTACH_GLOBAL));
+  ASSERT_CUDA(Api().CtxPopCurrent(nullptr));
+  EXPECT_THAT(ToldOf(kRead, memory), HasSubstr("0 bytes inside a 4096-byte allocation of device 1, which this context "
+                                               "has no access to"));
+  const CUfunction read = Load(Kernel(kRead));
+  EXPECT_CUDA(Run(read, {}, managed, managed)) << "anybody's";
+  ASSERT_CUDA(Api().CtxEnablePeerAccess(other, 0));
+  EXPECT_CUDA(Run(read, {}, memory, memory));
+  EXPECT_CUDA(Run(read, {}, memory + 4092, memory));
+  // That of one context is not that of the next.
+  Renew();
+  EXPECT_THAT(ToldOf(kRead, memory), HasSubstr("has no access to"));
+  EXPECT_CUDA(Api().DevicePrimaryCtxRelease(1));
+}
+
 TEST_F(CheckMemory, SaysWhereAnAddressIs) {
   CUdeviceptr memory = Allocate(1000);
   EXPECT_EQ(

@@ -359,6 +359,83 @@ TEST_F(CudaLibrary, SeveralDevices) {
   }
 }
 
+TEST_F(CudaLibrary, PoolsHaveLimitsAndHandles) {
+  const auto create = Function<CUresult(CUmemoryPool*, const CUmemPoolProps*)>("cuMemPoolCreate", 11020);
+  const auto allocate =
+      Function<CUresult(CUdeviceptr*, size_t, CUmemoryPool, CUstream)>("cuMemAllocFromPoolAsync", 11020);
+  CUmemPoolProps props = {};
+  props.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+  props.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
+  props.maxSize = 4096;
+  CUmemoryPool pool = nullptr;
+  ASSERT_EQ(create(&pool, &props), CUDA_SUCCESS);
+  CUdeviceptr first = 0, second = 0, other = 0;
+  ASSERT_EQ(allocate(&first, 3000, pool, nullptr), CUDA_SUCCESS);
+  EXPECT_EQ(allocate(&second, 3000, pool, nullptr), CUDA_ERROR_OUT_OF_MEMORY);
+  CUmemoryPool told = nullptr;
+  EXPECT_EQ(api_->PointerGetAttribute(&told, CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, first + 8), CUDA_SUCCESS);
+  EXPECT_EQ(told, pool);
+  ASSERT_EQ(api_->MemAlloc(&other, 8), CUDA_SUCCESS);
+  EXPECT_EQ(api_->PointerGetAttribute(&told, CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE, other), CUDA_SUCCESS);
+  EXPECT_EQ(told, nullptr);
+  ASSERT_EQ(api_->MemFreeAsync(first, nullptr), CUDA_SUCCESS);
+  EXPECT_EQ(allocate(&second, 3000, pool, nullptr), CUDA_SUCCESS) << "what is freed in stream order is room";
+}
+
+TEST_F(CudaLibrary, PoolsOfSeveralDevices) {
+  int count = 0;
+  ASSERT_EQ(api_->DeviceGetCount(&count), CUDA_SUCCESS);
+  const int last = count - 1;
+  const auto create = Function<CUresult(CUmemoryPool*, const CUmemPoolProps*)>("cuMemPoolCreate", 11020);
+  const auto allocate =
+      Function<CUresult(CUdeviceptr*, size_t, CUmemoryPool, CUstream)>("cuMemAllocFromPoolAsync", 11020);
+  const auto set = Function<CUresult(CUmemoryPool, const CUmemAccessDesc*, size_t)>("cuMemPoolSetAccess", 11020);
+  const auto get = Function<CUresult(CUmemAccess_flags*, CUmemoryPool, CUmemLocation*)>("cuMemPoolGetAccess", 11020);
+  CUmemPoolProps props = {};
+  props.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+  props.location = {CU_MEM_LOCATION_TYPE_DEVICE, last};
+  CUmemoryPool pool = nullptr;
+  ASSERT_EQ(create(&pool, &props), CUDA_SUCCESS);
+  // On a stream of the first device.
+  CUdeviceptr memory = 0;
+  ASSERT_EQ(allocate(&memory, 64, pool, nullptr), CUDA_SUCCESS);
+  int ordinal = -1;
+  EXPECT_EQ(api_->PointerGetAttribute(&ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, memory), CUDA_SUCCESS);
+  EXPECT_EQ(ordinal, last) << "the pool's";
+  CUmemAccess_flags flags = static_cast<CUmemAccess_flags>(99);
+  for (int device = 0; device < count; ++device) {
+    CUmemLocation location = {CU_MEM_LOCATION_TYPE_DEVICE, device};
+    EXPECT_EQ(get(&flags, pool, &location), CUDA_SUCCESS);
+    EXPECT_EQ(static_cast<int>(flags), device == last ? 3 : 0);
+    if (device == last) continue;
+    CUmemAccessDesc access = {location, static_cast<CUmemAccess_flags>(3)};
+    EXPECT_EQ(set(pool, &access, 1), CUDA_SUCCESS);
+    EXPECT_EQ(get(&flags, pool, &location), CUDA_SUCCESS);
+    EXPECT_EQ(static_cast<int>(flags), 3);
+    access.flags = static_cast<CUmemAccess_flags>(2);
+    EXPECT_EQ(set(pool, &access, 1), CUDA_ERROR_INVALID_VALUE);
+  }
+  CUmemAccessDesc own = {{CU_MEM_LOCATION_TYPE_DEVICE, last}, static_cast<CUmemAccess_flags>(0)};
+  EXPECT_EQ(set(pool, &own, 1), CUDA_ERROR_INVALID_DEVICE) << "its own access cannot be taken away";
+  if (count == 1) return;
+
+  // Times of several devices have no difference.
+  const auto record = [&] {
+    CUevent event = nullptr;
+    EXPECT_EQ(api_->EventCreate(&event, CU_EVENT_DEFAULT), CUDA_SUCCESS);
+    EXPECT_EQ(api_->EventRecord(event, nullptr), CUDA_SUCCESS);
+    EXPECT_EQ(api_->EventSynchronize(event), CUDA_SUCCESS);
+    return event;
+  };
+  const CUevent here = record();
+  CUcontext context = nullptr;
+  ASSERT_EQ((Function<CUresult(CUcontext*, unsigned, CUdevice)>("cuCtxCreate", 3020)(&context, 0, last)), CUDA_SUCCESS);
+  const CUevent there = record();
+  float milliseconds = 0;
+  EXPECT_EQ(api_->EventElapsedTime(&milliseconds, here, there), CUDA_ERROR_INVALID_HANDLE);
+  Destroy(context);
+}
+
 TEST_F(CudaLibrary, UserObjectsLiveAsLongAsGraphsNeedThem) {
   static std::atomic<int> destroyed;
   destroyed = 0;

@@ -2,6 +2,8 @@
 // cu* calls. The same test runs on the CPU device's library and, by tools/gpu_check, on a GPU.
 #include <pthread.h>
 #include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <thread>
@@ -59,6 +61,133 @@ TEST_F(DriverRules, Load) {
                        ".visible .entry k() { .shared .b8 s[49153]; .reg .b64 %r;\n"
                        "mov.u64 %r, s; ret; }"),
             CUDA_ERROR_INVALID_PTX);
+}
+
+// What ptxas refuses, too.
+TEST_F(DriverRules, LoadOfWhatThereIsNot) {
+  const auto load = [&](const char* version, const char* target, const std::string& body = "") {
+    return LoadResult(std::string(".version ") + version + "\n.target " + target + "\n.address_size 64\n" + body);
+  };
+  // Each target is there from a PTX ISA on.
+  EXPECT_EQ(load("6.3", "sm_75"), CUDA_SUCCESS);
+  EXPECT_EQ(load("6.2", "sm_75"), CUDA_ERROR_INVALID_PTX);
+  EXPECT_EQ(load("7.0", "sm_90"), CUDA_ERROR_INVALID_PTX);
+  EXPECT_EQ(load("7.0", "sm_75a"), CUDA_ERROR_INVALID_PTX);
+  // An architecture's own instructions are for that alone.
+  int major = 0, minor = 0;
+  ASSERT_EQ(api_->DeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 0), CUDA_SUCCESS);
+  ASSERT_EQ(api_->DeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 0), CUDA_SUCCESS);
+  const bool is_90 = major == 9 && minor == 0;
+  EXPECT_EQ(load("8.0", "sm_90a"), is_90 ? CUDA_SUCCESS : CUDA_ERROR_NO_BINARY_FOR_GPU);
+  EXPECT_EQ(load("8.8", "sm_120f"), major == 12 ? CUDA_SUCCESS : CUDA_ERROR_NO_BINARY_FOR_GPU);
+  // 64 KiB of constants.
+  EXPECT_EQ(load("7.0", "sm_75", ".const .align 4 .b8 a[65000];\n.const .align 4 .b8 b[536];\n"), CUDA_SUCCESS);
+  EXPECT_EQ(load("7.0", "sm_75", ".const .align 4 .b8 a[65000];\n.const .align 4 .b8 b[537];\n"),
+            CUDA_ERROR_INVALID_PTX);
+  // Modifiers that go with other types.
+  const auto does = [&](const std::string& instruction) {
+    return load("7.8", "sm_75",
+                ".visible .entry k() { .reg .pred %p<4>; .reg .b32 %r<4>; .reg .f32 %f<4>; .reg .f64 %d<4>;\n" +
+                    instruction + "; ret; }");
+  };
+  EXPECT_EQ(does("add.sat.s32 %r1, %r2, %r3"), CUDA_SUCCESS);
+  EXPECT_EQ(does("add.rz.ftz.f32 %f1, %f2, %f3"), CUDA_SUCCESS);
+  EXPECT_EQ(does("setp.lo.u32 %p1, %r2, %r3"), CUDA_SUCCESS);
+  for (const char* wrong :
+       {"add.ftz.s32 %r1, %r2, %r3", "add.sat.u32 %r1, %r2, %r3", "add.ftz.f64 %d1, %d2, %d3",
+        "mul.lo.f32 %f1, %f2, %f3", "mad.lo.sat.s32 %r1, %r2, %r3, %r1", "div.approx.rn.f32 %f1, %f2, %f3",
+        "min.NaN.u32 %r1, %r2, %r3", "neg.ftz.f64 %d1, %d2", "setp.lt.ftz.s32 %p1, %r2, %r3", "cvt.rn.f64.f32 %d1, %f2",
+        "cvt.rn.rzi.s32.f32 %r1, %f2", "cvt.relu.rn.f32.s32 %f1, %r2"}) {
+    EXPECT_EQ(does(wrong), CUDA_ERROR_INVALID_PTX) << wrong;
+  }
+}
+
+TEST_F(DriverRules, LinkTellsWhatIsWrong) {
+  const std::string head = ".version 7.0\n.target sm_75\n.address_size 64\n";
+  std::vector<char> log(4096, '\0');
+  const auto link = [&](std::string text, CUresult* completed) {
+    CUjit_option options[] = {CU_JIT_ERROR_LOG_BUFFER, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+    void* values[] = {log.data(), reinterpret_cast<void*>(log.size())};
+    CUlinkState state = nullptr;
+    EXPECT_EQ(api_->LinkCreate(2, options, values, &state), CUDA_SUCCESS);
+    const CUresult added =
+        api_->LinkAddData(state, CU_JIT_INPUT_PTX, text.data(), text.size() + 1, "part", 0, nullptr, nullptr);
+    void* image = nullptr;
+    size_t bytes = 0;
+    *completed = added == CUDA_SUCCESS ? api_->LinkComplete(state, &image, &bytes) : added;
+    EXPECT_EQ(api_->LinkDestroy(state), CUDA_SUCCESS);
+  };
+  CUresult result = CUDA_SUCCESS;
+  link(head + ".visible .entry k() { ret; }", &result);
+  EXPECT_EQ(result, CUDA_SUCCESS);
+  link(head + ".visible .entry k( { ret; }", &result);
+  EXPECT_EQ(result, CUDA_ERROR_INVALID_PTX);
+  EXPECT_NE(std::string(log.data()).find("line"), std::string::npos) << log.data();
+  link(head + ".visible .entry k() { no.such.instruction; ret; }", &result);
+  EXPECT_EQ(result, CUDA_ERROR_INVALID_PTX);
+  EXPECT_NE(std::string(log.data()).find("no.such"), std::string::npos) << log.data();
+  CUlinkState state = nullptr;
+  ASSERT_EQ(api_->LinkCreate(0, nullptr, nullptr, &state), CUDA_SUCCESS);
+  std::string text = head;
+  EXPECT_EQ(api_->LinkAddData(state, static_cast<CUjitInputType>(99), text.data(), text.size() + 1, "part", 0, nullptr,
+                              nullptr),
+            CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(api_->LinkDestroy(state), CUDA_SUCCESS);
+}
+
+TEST_F(DriverRules, Options) {
+  const std::string text = ".version 7.0\n.target sm_75\n.address_size 64\n.visible .entry k() { ret; }";
+  CUmodule module = nullptr;
+  // The time that it takes, as a float.
+  CUjit_option wall_time[] = {static_cast<CUjit_option>(2)};
+  void* values[] = {nullptr};
+  ASSERT_EQ(api_->ModuleLoadDataEx(&module, text.c_str(), 1, wall_time, values), CUDA_SUCCESS);
+  float milliseconds = -1;
+  std::memcpy(&milliseconds, values, sizeof(milliseconds));
+  EXPECT_GE(milliseconds, 0);
+  EXPECT_LT(milliseconds, 1e6);
+  CUjit_option unknown[] = {static_cast<CUjit_option>(999)};
+  EXPECT_EQ(api_->ModuleLoadDataEx(&module, text.c_str(), 1, unknown, values), CUDA_ERROR_INVALID_VALUE);
+  const auto load =
+      Function<CUresult(CUlibrary*, const void*, CUjit_option*, void**, unsigned, int*, void**, unsigned)>(
+          "cuLibraryLoadData", 12000);
+  CUlibrary library = nullptr;
+  int preserved[] = {1}, other[] = {99};
+  EXPECT_EQ(load(&library, text.c_str(), nullptr, nullptr, 0, preserved, values, 1), CUDA_SUCCESS);
+  EXPECT_EQ(load(&library, text.c_str(), nullptr, nullptr, 0, other, values, 1), CUDA_ERROR_INVALID_VALUE);
+}
+
+// A context that is broken keeps no other from losing the library.
+TEST_F(DriverRules, ALibraryIsUnloadedEverywhere) {
+  const auto load =
+      Function<CUresult(CUlibrary*, const void*, CUjit_option*, void**, unsigned, int*, void**, unsigned)>(
+          "cuLibraryLoadData", 12000);
+  const auto module_of = Function<CUresult(CUmodule*, CUlibrary)>("cuLibraryGetModule", 12000);
+  const auto unload = Function<CUresult(CUlibrary)>("cuLibraryUnload", 12000);
+  CUlibrary library = nullptr;
+  ASSERT_EQ(load(&library, kKernels, nullptr, nullptr, 0, nullptr, nullptr, 0), CUDA_SUCCESS);
+  std::vector<CUcontext> contexts;
+  std::vector<CUmodule> modules;
+  for (int i = 0; i < 4; ++i) {
+    contexts.push_back(NewContext());
+    CUmodule module = nullptr;
+    ASSERT_EQ(module_of(&module, library), CUDA_SUCCESS);
+    modules.push_back(module);
+    if (i == 0 || i == 3) continue;
+    CUfunction store = nullptr;
+    ASSERT_EQ(api_->ModuleGetFunction(&store, module, "store"), CUDA_SUCCESS);
+    LaunchBuffer nowhere(CUdeviceptr{64}, 1u);
+    ASSERT_EQ(Launch(store, nullptr, nowhere.extra()), CUDA_SUCCESS);
+    EXPECT_EQ(api_->CtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
+  }
+  static_cast<void>(unload(library));  // It may tell of those that are broken.
+  for (size_t i : {size_t{0}, size_t{3}}) {
+    ASSERT_EQ(api_->CtxPushCurrent(contexts[i]), CUDA_SUCCESS);
+    CUfunction function = nullptr;
+    EXPECT_NE(api_->ModuleGetFunction(&function, modules[i], "store"), CUDA_SUCCESS) << i;
+    ASSERT_EQ(api_->CtxPopCurrent(nullptr), CUDA_SUCCESS);
+  }
+  for (; !contexts.empty(); contexts.pop_back()) Destroy(contexts.back());
 }
 
 TEST_F(DriverRules, LoadWritesLogs) {
@@ -406,6 +535,87 @@ TEST_F(DriverRules, JoiningACapture) {
   EXPECT_EQ(api_->StreamEndCapture(first, &graph), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
 }
 
+// --- What is kept, and told again.
+
+TEST_F(DriverRules, FlagsAndAttributes) {
+  const auto flags_of = Function<CUresult(unsigned*, void*)>("cuMemHostGetFlags", 2030);
+  void* host = nullptr;
+  unsigned flags = 99;
+  ASSERT_EQ(api_->MemHostAlloc(&host, 64, kMemHostPortable | kMemHostDeviceMap), CUDA_SUCCESS);
+  EXPECT_EQ(flags_of(&flags, host), CUDA_SUCCESS);
+  EXPECT_EQ(flags, kMemHostPortable | kMemHostDeviceMap);
+  EXPECT_EQ(api_->MemFreeHost(host), CUDA_SUCCESS);
+
+  const auto set = Function<CUresult(const void*, CUpointer_attribute, CUdeviceptr)>("cuPointerSetAttribute", 6000);
+  const CUdeviceptr words = NewWords(4);
+  bool on = true;
+  EXPECT_EQ(api_->PointerGetAttribute(&on, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, words), CUDA_SUCCESS);
+  EXPECT_FALSE(on);
+  const unsigned one = 1;
+  EXPECT_EQ(set(&one, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, words), CUDA_SUCCESS);
+  EXPECT_EQ(api_->PointerGetAttribute(&on, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, words + 4), CUDA_SUCCESS);
+  EXPECT_TRUE(on);
+  EXPECT_EQ(set(&one, CU_POINTER_ATTRIBUTE_CONTEXT, words), CUDA_ERROR_INVALID_VALUE);
+
+  // Clusters.
+  for (int attribute = 10; attribute <= 15; ++attribute) {
+    int value = -1;
+    EXPECT_EQ(api_->FuncGetAttribute(&value, static_cast<CUfunction_attribute>(attribute), Kernel("nothing")),
+              CUDA_SUCCESS)
+        << attribute;
+    EXPECT_EQ(value, 0);
+  }
+  EXPECT_EQ(api_->FuncSetAttribute(Kernel("nothing"), static_cast<CUfunction_attribute>(10), 1),
+            CUDA_ERROR_INVALID_VALUE);
+  int value = -1;
+  EXPECT_EQ(api_->FuncGetAttribute(&value, static_cast<CUfunction_attribute>(16), Kernel("nothing")),
+            CUDA_ERROR_INVALID_VALUE);
+
+  // Events that other processes may have take no times.
+  CUevent event = nullptr;
+  constexpr unsigned kInterprocess = 4;
+  EXPECT_EQ(api_->EventCreate(&event, kInterprocess), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(api_->EventCreate(&event, kInterprocess | CU_EVENT_DISABLE_TIMING), CUDA_SUCCESS);
+}
+
+TEST_F(DriverRules, Advice) {
+  constexpr int kReadMostly = 1, kPreferredLocation = 3, kAccessedBy = 5;
+  const auto advise = Function<CUresult(CUdeviceptr, size_t, int, CUdevice)>("cuMemAdvise", 8000);
+  CUdeviceptr managed = 0;
+  ASSERT_EQ(api_->MemAllocManaged(&managed, 64, CU_MEM_ATTACH_GLOBAL), CUDA_SUCCESS);
+  EXPECT_EQ(advise(managed, 64, kPreferredLocation, 0), CUDA_SUCCESS);
+  EXPECT_EQ(advise(managed, 64, kPreferredLocation, -1), CUDA_SUCCESS) << "the host";
+  EXPECT_EQ(advise(managed, 64, kAccessedBy, 99), CUDA_ERROR_INVALID_DEVICE);
+  EXPECT_EQ(advise(managed, 64, kReadMostly, 99), CUDA_SUCCESS) << "the device is ignored";
+  EXPECT_EQ(advise(managed, 64, 99, 0), CUDA_ERROR_INVALID_VALUE);
+}
+
+TEST_F(DriverRules, HostMemoryIsRegisteredOnceAndIsThere) {
+  const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  void* const mapped = mmap(nullptr, 8 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(mapped, MAP_FAILED);
+  std::byte* const bytes = static_cast<std::byte*>(mapped);
+  EXPECT_EQ(api_->MemHostRegister(bytes + 2 * page, 2 * page, 0), CUDA_SUCCESS);
+  constexpr auto kAlready = static_cast<CUresult>(712);
+  EXPECT_EQ(api_->MemHostRegister(bytes + 3 * page, page, 0), kAlready) << "inside";
+  EXPECT_EQ(api_->MemHostRegister(bytes, 8 * page, 0), kAlready) << "around";
+  EXPECT_EQ(api_->MemHostRegister(bytes + 4 * page, page, 0), CUDA_SUCCESS) << "beside";
+  EXPECT_EQ(api_->MemHostUnregister(bytes + 2 * page), CUDA_SUCCESS);
+  EXPECT_EQ(api_->MemHostUnregister(bytes + 4 * page), CUDA_SUCCESS);
+  ASSERT_EQ(munmap(bytes + 4 * page, 4 * page), 0);
+  EXPECT_EQ(api_->MemHostRegister(bytes, 8 * page, 0), CUDA_ERROR_INVALID_VALUE) << "half of it is not there";
+  munmap(bytes, 4 * page);
+}
+
+TEST_F(DriverRules, ContextsArePushedAsDeepAsOneLikes) {
+  std::thread([&] {
+    for (int i = 0; i < 2000; ++i) ASSERT_EQ(api_->CtxPushCurrent(context_), CUDA_SUCCESS) << i;
+    CUcontext popped = nullptr;
+    for (int i = 0; i < 1990; ++i) ASSERT_EQ(api_->CtxPopCurrent(&popped), CUDA_SUCCESS) << i;
+    EXPECT_EQ(popped, context_);
+  }).join();  // Which gives back what ten of them take.
+}
+
 // --- Errors that stay.
 
 TEST_F(DriverRules, AFaultStaysWithItsContext) {
@@ -420,6 +630,84 @@ TEST_F(DriverRules, AFaultStaysWithItsContext) {
   EXPECT_EQ(api_->MemAlloc(&words, 4), CUDA_ERROR_ILLEGAL_ADDRESS);
   EXPECT_EQ(Launch(store, nullptr, nowhere.extra()), CUDA_ERROR_ILLEGAL_ADDRESS);
   Destroy(broken);
+}
+
+// overrun(words, n) stores n words into an array of 16 in local memory and reads one back. `waits` does so as well, and
+// has its threads wait for each other in between.
+constexpr const char* kOverrun = R"(
+.version 7.0
+.target sm_75
+.address_size 64
+.visible .entry overrun(.param .u64 p, .param .u32 n)
+{
+    .local .align 8 .b8 a[64];
+    .reg .pred %p;
+    .reg .b32 %n, %i, %v;
+    .reg .b64 %a, %at, %out;
+    ld.param.u64 %out, [p];
+    cvta.to.global.u64 %out, %out;
+    ld.param.u32 %n, [n];
+    mov.u64 %a, a;
+    mov.u32 %i, 0;
+loop:
+    mad.wide.u32 %at, %i, 4, %a;
+    st.local.u32 [%at], %i;
+    add.u32 %i, %i, 1;
+    setp.lo.u32 %p, %i, %n;
+    @%p bra loop;
+    and.b32 %i, %i, 15;
+    mad.wide.u32 %at, %i, 4, %a;
+    ld.local.u32 %v, [%at];
+    st.global.u32 [%out], %v;
+    ret;
+}
+.visible .entry waits(.param .u64 p, .param .u32 n)
+{
+    .local .align 8 .b8 a[64];
+    .reg .pred %p;
+    .reg .b32 %n, %i, %v;
+    .reg .b64 %a, %at, %out;
+    ld.param.u64 %out, [p];
+    cvta.to.global.u64 %out, %out;
+    ld.param.u32 %n, [n];
+    mov.u64 %a, a;
+    mov.u32 %i, 0;
+loop:
+    mad.wide.u32 %at, %i, 4, %a;
+    st.local.u32 [%at], %i;
+    add.u32 %i, %i, 1;
+    setp.lo.u32 %p, %i, %n;
+    @%p bra loop;
+    bar.sync 0;
+    and.b32 %i, %i, 15;
+    mad.wide.u32 %at, %i, 4, %a;
+    ld.local.u32 %v, [%at];
+    st.global.u32 [%out], %v;
+    ret;
+}
+)";
+
+// A little too far may go unseen, by a GPU, too; far too far does not. The process goes on in any case.
+TEST_F(DriverRules, RunningOverALocalArrayEndsNothingButTheContext) {
+  for (const char* name : {"overrun", "waits"}) {
+    for (unsigned words : {16u, 20u, 64u, 1024u, 1u << 20, 1u << 28}) {
+      const CUcontext fresh = NewContext();
+      CUfunction kernel = nullptr;
+      ASSERT_EQ(api_->ModuleGetFunction(&kernel, Load(kOverrun), name), CUDA_SUCCESS);
+      LaunchBuffer buffer(NewWords(1), words);
+      for (unsigned grid : {1u, 100u}) {
+        const CUresult launched = Launch(kernel, nullptr, buffer.extra(), grid);
+        EXPECT_TRUE(launched == CUDA_SUCCESS || launched == CUDA_ERROR_ILLEGAL_ADDRESS) << launched;
+        const CUresult result = api_->CtxSynchronize();
+        EXPECT_TRUE((result == CUDA_SUCCESS && words != 1u << 28) ||
+                    (result == CUDA_ERROR_ILLEGAL_ADDRESS && words != 16))
+            << name << ", " << words << " words: " << result;
+      }
+      Destroy(fresh);
+    }
+  }
+  EXPECT_EQ(Launch(Kernel("nothing"), nullptr), CUDA_SUCCESS);
+  EXPECT_EQ(api_->CtxSynchronize(), CUDA_SUCCESS);
 }
 
 // Which many applications block in threads that are not to handle them.

@@ -7,7 +7,9 @@
 //   client_pool.cc     MemPool* and the pools of devices
 //   client_stream.cc   Stream*, Event*, LaunchCooperativeKernel
 //   client_steps.cc    FuncSetBlockShape, ParamSet*, Launch, LaunchGrid*
-//   client_graph.cc    Graph*
+//   client_graph.cc    Graph*, UserObject*: graphs as a whole
+//   client_nodes.cc    GraphAdd*Node, Graph*Node*: what nodes do
+//   client_exec_nodes.cc  GraphExec*Node*, GraphNode*Enabled
 #ifndef SLIPWAY_DRIVER_CPU_CUDA_LIBRARY_CLIENT_H_
 #define SLIPWAY_DRIVER_CPU_CUDA_LIBRARY_CLIENT_H_
 
@@ -137,6 +139,10 @@ CUresult MemsetD2D16Async(CUdeviceptr to, size_t pitch, unsigned short value, si
                           CUstream stream);
 CUresult MemsetD2D32(CUdeviceptr to, size_t pitch, unsigned value, size_t width, size_t height);
 CUresult MemsetD2D32Async(CUdeviceptr to, size_t pitch, unsigned value, size_t width, size_t height, CUstream stream);
+// Makes an empty op the copy that cuMemcpy3D would queue.
+CUresult MakeCopy3D(const CUDA_MEMCPY3D& copy, Op* op);
+CUmemoryPool PoolOf(uint64_t id);
+CUresult PointerGetAttribute(void* value, CUpointer_attribute attribute, CUdeviceptr address);
 CUresult PointerGetAttributes(unsigned count, CUpointer_attribute* attributes, void** values, CUdeviceptr address);
 CUresult PointerSetAttribute(const void* value, CUpointer_attribute attribute, CUdeviceptr address);
 
@@ -152,6 +158,11 @@ CUresult StreamBeginCapture_v1(CUstream stream);
 CUresult StreamGetCaptureInfo_v1(CUstream stream, CUstreamCaptureStatus* status, uint64_t* id);
 CUresult StreamGetCaptureInfo_v3(CUstream stream, CUstreamCaptureStatus* status, uint64_t* id, CUgraph* graph,
                                  const CUgraphNode** dependencies, const CUgraphEdgeData** edges, size_t* count);
+CUresult StreamBeginCaptureToGraph(CUstream stream, CUgraph graph, const CUgraphNode* dependencies,
+                                   const CUgraphEdgeData* data, size_t count, CUstreamCaptureMode mode);
+CUresult StreamUpdateCaptureDependencies(CUstream stream, CUgraphNode* dependencies, size_t count, unsigned flags);
+CUresult StreamUpdateCaptureDependencies_v2(CUstream stream, CUgraphNode* dependencies, const CUgraphEdgeData* data,
+                                            size_t count, unsigned flags);
 CUresult EventRecordWithFlags(CUevent event, CUstream stream, unsigned flags);
 CUresult LaunchCooperativeKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                                  unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
@@ -188,6 +199,72 @@ CUresult UserObjectRelease(CUuserObject object, unsigned count);
 CUresult GraphRetainUserObject(CUgraph graph, CUuserObject object, unsigned count, unsigned flags);
 CUresult GraphReleaseUserObject(CUgraph graph, CUuserObject object, unsigned count);
 CUresult GraphInstantiateWithParams(CUgraphExec* exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS* params);
+CUresult GraphExecGetFlags(CUgraphExec exec, uint64_t* flags);
+CUresult GraphCreate(CUgraph* graph, unsigned flags);
+CUresult GraphClone(CUgraph* clone, CUgraph graph);
+CUresult GraphNodeFindInClone(CUgraphNode* found, CUgraphNode original, CUgraph clone);
+CUresult GraphDestroyNode(CUgraphNode node);
+CUresult GraphAddDependencies(CUgraph graph, const CUgraphNode* from, const CUgraphNode* to, size_t count);
+CUresult GraphRemoveDependencies(CUgraph graph, const CUgraphNode* from, const CUgraphNode* to, size_t count);
+// With data for each edge, which must be zero: NOT_SUPPORTED for edges between ports.
+CUresult GraphAddDependencies_v2(CUgraph graph, const CUgraphNode* from, const CUgraphNode* to,
+                                 const CUgraphEdgeData* data, size_t count);
+CUresult GraphRemoveDependencies_v2(CUgraph graph, const CUgraphNode* from, const CUgraphNode* to,
+                                    const CUgraphEdgeData* data, size_t count);
+CUresult GraphDebugDotPrint(CUgraph graph, const char* path, unsigned flags);
+
+// Nodes of graphs.
+CUresult CheckEdgeData(const CUgraphEdgeData* data, size_t count);
+CUresult GraphAddKernelNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies, size_t count,
+                            const CUDA_KERNEL_NODE_PARAMS* params);
+CUresult GraphAddKernelNode_v1(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies, size_t count,
+                               const CUDA_KERNEL_NODE_PARAMS_v1* params);
+CUresult GraphAddMemcpyNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies, size_t count,
+                            const CUDA_MEMCPY3D* params, CUcontext context);
+CUresult GraphAddMemsetNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies, size_t count,
+                            const CUDA_MEMSET_NODE_PARAMS* params, CUcontext context);
+CUresult GraphAddHostNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies, size_t count,
+                          const CUDA_HOST_NODE_PARAMS* params);
+CUresult GraphAddChildGraphNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies, size_t count,
+                                CUgraph child);
+CUresult GraphAddEmptyNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies, size_t count);
+CUresult GraphAddEventRecordNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies, size_t count,
+                                 CUevent event);
+CUresult GraphAddEventWaitNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies, size_t count,
+                               CUevent event);
+CUresult GraphAddNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies, size_t count,
+                      CUgraphNodeParams* params);
+CUresult GraphAddNode_v2(CUgraphNode* node, CUgraph graph, const CUgraphNode* dependencies, const CUgraphEdgeData* data,
+                         size_t count, CUgraphNodeParams* params);
+CUresult GraphKernelNodeSetParams(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS* params);
+CUresult GraphKernelNodeSetParams_v1(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v1* params);
+CUresult GraphMemcpyNodeSetParams(CUgraphNode node, const CUDA_MEMCPY3D* params);
+CUresult GraphMemsetNodeSetParams(CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS* params);
+CUresult GraphHostNodeSetParams(CUgraphNode node, const CUDA_HOST_NODE_PARAMS* params);
+CUresult GraphEventRecordNodeSetEvent(CUgraphNode node, CUevent event);
+CUresult GraphEventWaitNodeSetEvent(CUgraphNode node, CUevent event);
+CUresult GraphNodeSetParams(CUgraphNode node, CUgraphNodeParams* params);
+CUresult GraphMemcpyNodeGetParams(CUgraphNode node, CUDA_MEMCPY3D* params);
+CUresult GraphMemsetNodeGetParams(CUgraphNode node, CUDA_MEMSET_NODE_PARAMS* params);
+CUresult GraphHostNodeGetParams(CUgraphNode node, CUDA_HOST_NODE_PARAMS* params);
+CUresult GraphChildGraphNodeGetGraph(CUgraphNode node, CUgraph* child);
+CUresult GraphEventRecordNodeGetEvent(CUgraphNode node, CUevent* event);
+CUresult GraphEventWaitNodeGetEvent(CUgraphNode node, CUevent* event);
+// Of the attributes that launches have, kernels in graphs have COOPERATIVE and PRIORITY.
+CUresult GraphKernelNodeGetAttribute(CUgraphNode node, CUlaunchAttributeID attribute, void* value);
+CUresult GraphKernelNodeSetAttribute(CUgraphNode node, CUlaunchAttributeID attribute, const void* value);
+CUresult GraphKernelNodeCopyAttributes(CUgraphNode to, CUgraphNode from);
+CUresult GraphExecMemcpyNodeSetParams(CUgraphExec exec, CUgraphNode node, const CUDA_MEMCPY3D* params,
+                                      CUcontext context);
+CUresult GraphExecMemsetNodeSetParams(CUgraphExec exec, CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS* params,
+                                      CUcontext context);
+CUresult GraphExecHostNodeSetParams(CUgraphExec exec, CUgraphNode node, const CUDA_HOST_NODE_PARAMS* params);
+CUresult GraphExecChildGraphNodeSetParams(CUgraphExec exec, CUgraphNode node, CUgraph child);
+CUresult GraphExecEventRecordNodeSetEvent(CUgraphExec exec, CUgraphNode node, CUevent event);
+CUresult GraphExecEventWaitNodeSetEvent(CUgraphExec exec, CUgraphNode node, CUevent event);
+CUresult GraphExecNodeSetParams(CUgraphExec exec, CUgraphNode node, CUgraphNodeParams* params);
+CUresult GraphNodeSetEnabled(CUgraphExec exec, CUgraphNode node, unsigned enabled);
+CUresult GraphNodeGetEnabled(CUgraphExec exec, CUgraphNode node, unsigned* enabled);
 
 // Ways to functions (exports.cc).
 CUresult GetProcAddress_v1(const char* symbol, void** function, int version, uint64_t flags);

@@ -186,7 +186,9 @@ CUresult CtxDisablePeerAccess(CUcontext peer) {
   SLIPWAY_RETURN_IF_FAILED(CurrentContext(&context));
   if (Runtime::Get().contexts.Find(peer) == nullptr) return CUDA_ERROR_INVALID_CONTEXT;
   const std::lock_guard lock(context->peers_mutex);
-  return context->peers.erase(peer) != 0 ? CUDA_SUCCESS : CUDA_ERROR_PEER_ACCESS_NOT_ENABLED;
+  if (context->peers.erase(peer) == 0) return CUDA_ERROR_PEER_ACCESS_NOT_ENABLED;
+  Runtime::Get().arena.NoteFree();  // What has been found live may no longer be touched.
+  return CUDA_SUCCESS;
 }
 
 CUresult CtxGetDevice_v2(CUdevice* device, CUcontext handle) {

@@ -3,6 +3,7 @@
 #include <climits>
 #include <cstddef>
 #include <cstring>
+#include <fstream>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -31,12 +32,28 @@ CUresult Answer(const std::vector<CUgraphNode>& all, CUgraphNode* nodes, size_t*
   return CUDA_SUCCESS;
 }
 
-// A node and the graph that it is of, with the lock held.
-CUresult FindNode(CUgraphNode handle, std::shared_ptr<GraphNode>* node, std::shared_ptr<Graph>* graph) {
-  *node = Runtime::Get().graph_nodes.Find(handle);
-  if (*node == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *graph = Runtime::Get().graphs.FindIf([&](const Graph& one) { return one.id == (*node)->graph_id; });
-  return *graph == nullptr ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+// The indices of a node that others wait for, and of one that waits, of one graph.
+struct Edge {
+  uint32_t from = 0;
+  uint32_t to = 0;
+};
+CUresult EdgesOf(const Graph& graph, const CUgraphNode* from, const CUgraphNode* to, size_t count,
+                 std::vector<Edge>* edges) {
+  if (count != 0 && (from == nullptr || to == nullptr)) return CUDA_ERROR_INVALID_VALUE;
+  for (size_t i = 0; i < count; ++i) {
+    const std::shared_ptr<GraphNode> begin = Runtime::Get().graph_nodes.Find(from[i]);
+    const std::shared_ptr<GraphNode> end = Runtime::Get().graph_nodes.Find(to[i]);
+    if (begin == nullptr || end == nullptr || begin == end || begin->graph_id != graph.id ||
+        end->graph_id != graph.id) {
+      return CUDA_ERROR_INVALID_VALUE;
+    }
+    edges->push_back({begin->index, end->index});
+  }
+  return CUDA_SUCCESS;
+}
+
+bool Has(const GraphNode& node, uint32_t dependency) {
+  return std::binary_search(node.dependencies.begin(), node.dependencies.end(), dependency);
 }
 
 }  // namespace
@@ -112,6 +129,126 @@ CUresult GraphNodeGetDependentNodes(CUgraphNode handle, CUgraphNode* nodes, size
     }
   }
   return Answer(after, nodes, count);
+}
+
+CUresult GraphCreate(CUgraph* graph, unsigned flags) {
+  SLIPWAY_RETURN_IF_FAILED(Ready());
+  if (graph == nullptr || flags != 0) return CUDA_ERROR_INVALID_VALUE;
+  const GraphLock lock(GraphMutex());
+  *graph = NewGraph()->handle;
+  return CUDA_SUCCESS;
+}
+
+CUresult GraphClone(CUgraph* clone, CUgraph handle) {
+  SLIPWAY_RETURN_IF_FAILED(Ready());
+  const GraphLock lock(GraphMutex());
+  const std::shared_ptr<Graph> graph = Runtime::Get().graphs.Find(handle);
+  if (graph == nullptr || clone == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *clone = CloneGraph(*graph)->handle;
+  return CUDA_SUCCESS;
+}
+
+CUresult GraphNodeFindInClone(CUgraphNode* found, CUgraphNode original, CUgraph handle) {
+  SLIPWAY_RETURN_IF_FAILED(Ready());
+  const GraphLock lock(GraphMutex());
+  const std::shared_ptr<Graph> clone = Runtime::Get().graphs.Find(handle);
+  if (clone == nullptr || found == nullptr || original == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  for (const std::shared_ptr<GraphNode>& node : clone->nodes) {
+    if (node->cloned_from != original) continue;
+    *found = node->handle;
+    return CUDA_SUCCESS;
+  }
+  return CUDA_ERROR_INVALID_VALUE;
+}
+
+CUresult GraphDestroyNode(CUgraphNode handle) {
+  SLIPWAY_RETURN_IF_FAILED(Ready());
+  const GraphLock lock(GraphMutex());
+  std::shared_ptr<GraphNode> node;
+  std::shared_ptr<Graph> graph;
+  SLIPWAY_RETURN_IF_FAILED(FindNode(handle, &node, &graph));
+  // "All operations other than destroy and node removal are permitted on the graph while the capture sequence is in
+  // progress" (cuStreamGetCaptureInfo).
+  if (graph->capturing) return CUDA_ERROR_INVALID_VALUE;
+  RemoveNode(*graph, *node);
+  return CUDA_SUCCESS;
+}
+
+CUresult GraphAddDependencies(CUgraph handle, const CUgraphNode* from, const CUgraphNode* to, size_t count) {
+  SLIPWAY_RETURN_IF_FAILED(Ready());
+  const GraphLock lock(GraphMutex());
+  const std::shared_ptr<Graph> graph = Runtime::Get().graphs.Find(handle);
+  if (graph == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  std::vector<Edge> edges;
+  SLIPWAY_RETURN_IF_FAILED(EdgesOf(*graph, from, to, count, &edges));
+  // All of them, or none.
+  const auto is_there = [&](const Edge& edge) { return Has(*graph->nodes[edge.to], edge.from); };
+  if (std::any_of(edges.begin(), edges.end(), is_there)) return CUDA_ERROR_INVALID_VALUE;
+  for (const Edge& edge : edges) {
+    std::vector<uint32_t>& dependencies = graph->nodes[edge.to]->dependencies;
+    if (is_there(edge)) continue;
+    dependencies.insert(std::lower_bound(dependencies.begin(), dependencies.end(), edge.from), edge.from);
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult GraphRemoveDependencies(CUgraph handle, const CUgraphNode* from, const CUgraphNode* to, size_t count) {
+  SLIPWAY_RETURN_IF_FAILED(Ready());
+  const GraphLock lock(GraphMutex());
+  const std::shared_ptr<Graph> graph = Runtime::Get().graphs.Find(handle);
+  if (graph == nullptr || graph->capturing) return CUDA_ERROR_INVALID_VALUE;
+  std::vector<Edge> edges;
+  SLIPWAY_RETURN_IF_FAILED(EdgesOf(*graph, from, to, count, &edges));
+  const auto is_there = [&](const Edge& edge) { return Has(*graph->nodes[edge.to], edge.from); };
+  if (!std::all_of(edges.begin(), edges.end(), is_there)) return CUDA_ERROR_INVALID_VALUE;
+  for (const Edge& edge : edges) std::erase(graph->nodes[edge.to]->dependencies, edge.from);
+  return CUDA_SUCCESS;
+}
+
+CUresult CheckEdgeData(const CUgraphEdgeData* data, size_t count) {
+  constexpr CUgraphEdgeData kPlain = {};
+  for (size_t i = 0; data != nullptr && i < count; ++i) {
+    if (std::memcmp(&data[i], &kPlain, sizeof(kPlain)) != 0) return CUDA_ERROR_NOT_SUPPORTED;
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult GraphAddDependencies_v2(CUgraph graph, const CUgraphNode* from, const CUgraphNode* to,
+                                 const CUgraphEdgeData* data, size_t count) {
+  SLIPWAY_RETURN_IF_FAILED(CheckEdgeData(data, count));
+  return GraphAddDependencies(graph, from, to, count);
+}
+CUresult GraphRemoveDependencies_v2(CUgraph graph, const CUgraphNode* from, const CUgraphNode* to,
+                                    const CUgraphEdgeData* data, size_t count) {
+  SLIPWAY_RETURN_IF_FAILED(CheckEdgeData(data, count));
+  return GraphRemoveDependencies(graph, from, to, count);
+}
+
+CUresult GraphDebugDotPrint(CUgraph handle, const char* path, unsigned) {
+  SLIPWAY_RETURN_IF_FAILED(Ready());
+  const GraphLock lock(GraphMutex());
+  const std::shared_ptr<Graph> graph = Runtime::Get().graphs.Find(handle);
+  if (graph == nullptr || path == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  constexpr const char* kTypes[] = {"kernel", "memcpy", "memset",     "host",
+                                    "graph",  "empty",  "event wait", "event record"};
+  std::ofstream file(path);
+  file << "digraph dot {\n";
+  for (const std::shared_ptr<GraphNode>& node : graph->nodes) {
+    file << "  n" << node->index << " [label=\"" << kTypes[node->type];
+    if (node->type == CU_GRAPH_NODE_TYPE_KERNEL) file << ' ' << node->op->function->kernel->name;
+    file << "\"];\n";
+    for (const uint32_t dependency : node->dependencies) file << "  n" << dependency << " -> n" << node->index << ";\n";
+  }
+  file << "}\n";
+  return file ? CUDA_SUCCESS : CUDA_ERROR_OPERATING_SYSTEM;
+}
+
+CUresult GraphExecGetFlags(CUgraphExec handle, uint64_t* flags) {
+  SLIPWAY_RETURN_IF_FAILED(Ready());
+  const std::shared_ptr<GraphExec> exec = Runtime::Get().graph_execs.Find(handle);
+  if (exec == nullptr || flags == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  *flags = exec->flags;
+  return CUDA_SUCCESS;
 }
 
 namespace {

@@ -1,4 +1,7 @@
 // Memory of every kind, copies by kind and in two and three dimensions, fills of rows.
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -38,6 +41,11 @@ CUresult CheckLocation(CUmemLocation location) {
     return location.id >= 0 && location.id < GetSettings().devices ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
   }
   return location.type > kDevice && location.type <= kHostNumaCurrent ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+}
+CUmemLocation LocationOf(CUdevice device) {
+  constexpr CUdevice kCpu = -1;  // CU_DEVICE_CPU.
+  constexpr int kDevice = 1, kHost = 2;
+  return {.type = static_cast<CUmemLocationType>(device == kCpu ? kHost : kDevice), .id = device};
 }
 // CU_MEM_ADVISE_SET_READ_MOSTLY to CU_MEM_ADVISE_UNSET_ACCESSED_BY.
 bool IsAdvice(int advice) { return advice >= 1 && advice <= 6; }
@@ -84,6 +92,15 @@ CUresult EndOf(const Side& side, const CopyShape& shape, CopyEnd* end) {
   return CUDA_SUCCESS;
 }
 
+Side ToOf(const CUDA_MEMCPY3D& copy) {
+  return {copy.dstMemoryType, copy.dstHost, copy.dstDevice, copy.dstXInBytes,
+          copy.dstY,          copy.dstZ,    copy.dstPitch,  copy.dstHeight};
+}
+Side FromOf(const CUDA_MEMCPY3D& copy) {
+  return {copy.srcMemoryType, copy.srcHost, copy.srcDevice, copy.srcXInBytes,
+          copy.srcY,          copy.srcZ,    copy.srcPitch,  copy.srcHeight};
+}
+
 CUresult CopyBox(const Side& to, const Side& from, const CopyShape& shape, CUstream stream, CopyWait wait) {
   SLIPWAY_RETURN_IF_FAILED(Ready());
   CopyEnd to_end, from_end;
@@ -102,11 +119,8 @@ CUresult Copy2D(const CUDA_MEMCPY2D* copy, CUstream stream, CopyWait wait) {
 
 CUresult Copy3D(const CUDA_MEMCPY3D* copy, CUstream stream, CopyWait wait) {
   if (copy == nullptr || copy->srcLOD != 0 || copy->dstLOD != 0) return CUDA_ERROR_INVALID_VALUE;
-  return CopyBox({copy->dstMemoryType, copy->dstHost, copy->dstDevice, copy->dstXInBytes, copy->dstY, copy->dstZ,
-                  copy->dstPitch, copy->dstHeight},
-                 {copy->srcMemoryType, copy->srcHost, copy->srcDevice, copy->srcXInBytes, copy->srcY, copy->srcZ,
-                  copy->srcPitch, copy->srcHeight},
-                 {.bytes = copy->WidthInBytes, .rows = copy->Height, .slices = copy->Depth}, stream, wait);
+  return CopyBox(ToOf(*copy), FromOf(*copy), {.bytes = copy->WidthInBytes, .rows = copy->Height, .slices = copy->Depth},
+                 stream, wait);
 }
 
 CUresult CopyAny(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream, CopyWait wait) {
@@ -119,6 +133,15 @@ CUresult FillNow(CUdeviceptr to, size_t pitch, uint32_t value, uint32_t width, s
 }
 
 }  // namespace
+
+CUresult MakeCopy3D(const CUDA_MEMCPY3D& copy, Op* op) {
+  if (copy.srcLOD != 0 || copy.dstLOD != 0) return CUDA_ERROR_INVALID_VALUE;
+  const CopyShape shape = {.bytes = copy.WidthInBytes, .rows = copy.Height, .slices = copy.Depth};
+  CopyEnd to, from;
+  SLIPWAY_RETURN_IF_FAILED(EndOf(ToOf(copy), shape, &to));
+  SLIPWAY_RETURN_IF_FAILED(EndOf(FromOf(copy), shape, &from));
+  return MakeCopy(to, from, shape, op);
+}
 
 CUresult MemAllocPitch(CUdeviceptr* address, size_t* pitch, size_t width, size_t height, unsigned element_bytes) {
   if (pitch == nullptr || width == 0 || height == 0) return CUDA_ERROR_INVALID_VALUE;
@@ -146,32 +169,36 @@ CUresult MemGetAddressRange(CUdeviceptr* base, size_t* bytes, CUdeviceptr addres
 CUresult MemHostRegister(void* address, size_t bytes, unsigned flags) {
   SLIPWAY_RETURN_IF_FAILED(Ready());
   const uintptr_t begin = reinterpret_cast<uintptr_t>(address);
-  if (begin != 0 && bytes != 0 && (Find(begin, 1) || Find(begin + bytes - 1, 1))) {
-    return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
-  }
+  if (begin == 0 || bytes == 0 || begin + bytes < begin) return CUDA_ERROR_INVALID_VALUE;
+  if (Runtime::Get().arena.Overlaps(begin, bytes)) return CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
+  // Pages that are not there cannot be pinned.
+  const uintptr_t page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE)), first = begin / page * page;
+  if (msync(reinterpret_cast<void*>(first), begin + bytes - first, MS_ASYNC) != 0) return CUDA_ERROR_INVALID_VALUE;
   return api::MemHostRegister(address, bytes, flags);
 }
 
 CUresult MemHostGetFlags(unsigned* flags, void* host) {
   SLIPWAY_RETURN_IF_FAILED(Ready());
-  if (flags == nullptr || !FindHost(host)) return CUDA_ERROR_INVALID_VALUE;
-  *flags = kMemHostPortable | kMemHostDeviceMap;  // With one address space all of it is.
+  const std::optional<Arena::Allocation> found = FindHost(host);
+  if (flags == nullptr || !found) return CUDA_ERROR_INVALID_VALUE;
+  *flags = found->host_flags;
   return CUDA_SUCCESS;
 }
 
-CUresult MemAdvise(CUdeviceptr address, size_t bytes, CUmem_advise advice, CUdevice) {
-  return IsAdvice(advice) ? CheckManaged(address, bytes) : CUDA_ERROR_INVALID_VALUE;
+CUresult MemAdvise(CUdeviceptr address, size_t bytes, CUmem_advise advice, CUdevice device) {
+  return MemAdvise_v2(address, bytes, advice, LocationOf(device));
 }
-CUresult MemAdvise_v2(CUdeviceptr address, size_t bytes, CUmem_advise advice, CUmemLocation) {
-  return IsAdvice(advice) ? CheckManaged(address, bytes) : CUDA_ERROR_INVALID_VALUE;
+CUresult MemAdvise_v2(CUdeviceptr address, size_t bytes, CUmem_advise advice, CUmemLocation location) {
+  // "The device argument is ignored for" the other advice.
+  constexpr int kSetPreferredLocation = 3, kSetAccessedBy = 5, kUnsetAccessedBy = 6;
+  if (!IsAdvice(advice)) return CUDA_ERROR_INVALID_VALUE;
+  SLIPWAY_RETURN_IF_FAILED(CheckManaged(address, bytes));
+  const bool names = advice == kSetPreferredLocation || advice == kSetAccessedBy || advice == kUnsetAccessedBy;
+  return names ? CheckLocation(location) : CUDA_SUCCESS;
 }
 
 CUresult MemPrefetchAsync(CUdeviceptr address, size_t bytes, CUdevice device, CUstream stream) {
-  constexpr CUdevice kCpu = -1;  // CU_DEVICE_CPU.
-  constexpr int kDevice = 1, kHost = 2;
-  return MemPrefetchAsync_v2(address, bytes,
-                             {.type = static_cast<CUmemLocationType>(device == kCpu ? kHost : kDevice), .id = device},
-                             0, stream);
+  return MemPrefetchAsync_v2(address, bytes, LocationOf(device), 0, stream);
 }
 CUresult MemPrefetchAsync_v2(CUdeviceptr address, size_t bytes, CUmemLocation location, unsigned flags,
                              CUstream handle) {
@@ -244,6 +271,15 @@ size_t BytesOf(CUpointer_attribute attribute) {
 
 }  // namespace
 
+CUresult PointerGetAttribute(void* value, CUpointer_attribute attribute, CUdeviceptr address) {
+  if (attribute != CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE) return api::PointerGetAttribute(value, attribute, address);
+  SLIPWAY_RETURN_IF_FAILED(Ready());
+  const std::optional<Arena::Allocation> found = Find(address, 1);
+  if (value == nullptr || !found) return CUDA_ERROR_INVALID_VALUE;
+  *static_cast<CUmemoryPool*>(value) = PoolOf(found->pool);
+  return CUDA_SUCCESS;
+}
+
 CUresult PointerGetAttributes(unsigned count, CUpointer_attribute* attributes, void** values, CUdeviceptr address) {
   SLIPWAY_RETURN_IF_FAILED(Ready());
   if (count == 0 || attributes == nullptr || values == nullptr) return CUDA_ERROR_INVALID_VALUE;
@@ -264,8 +300,9 @@ CUresult PointerGetAttributes(unsigned count, CUpointer_attribute* attributes, v
 // Copies are ordered as synchronous ones need it anyhow.
 CUresult PointerSetAttribute(const void* value, CUpointer_attribute attribute, CUdeviceptr address) {
   SLIPWAY_RETURN_IF_FAILED(Ready());
-  const bool known = value != nullptr && attribute == CU_POINTER_ATTRIBUTE_SYNC_MEMOPS && Find(address, 1);
-  return known ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+  if (value == nullptr || attribute != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS) return CUDA_ERROR_INVALID_VALUE;
+  const bool on = *static_cast<const unsigned*>(value) != 0;
+  return Runtime::Get().arena.SetSyncMemops(address, on) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 }  // namespace slipway::cpu::client

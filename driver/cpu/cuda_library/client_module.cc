@@ -136,6 +136,10 @@ CUresult LibraryLoadData(CUlibrary* library, const void* code, CUjit_option* opt
   if (library == nullptr || code == nullptr || (library_count != 0 && library_options == nullptr)) {
     return CUDA_ERROR_INVALID_VALUE;
   }
+  constexpr int kOptions = 2;  // CU_LIBRARY_NUM_OPTIONS.
+  for (unsigned i = 0; i < library_count; ++i) {
+    if (library_options[i] < 0 || library_options[i] >= kOptions) return CUDA_ERROR_INVALID_VALUE;
+  }
   JitLogs logs;
   SLIPWAY_RETURN_IF_FAILED(JitLogs::Parse(count, options, values, &logs));
   auto loaded = std::make_shared<Library>();
@@ -163,10 +167,12 @@ CUresult LibraryUnload(CUlibrary handle) {
   if (gone == nullptr) return CUDA_ERROR_INVALID_HANDLE;
   const std::lock_guard lock(gone->mutex);
   for (const auto& [name, kernel] : gone->kernels) runtime.kernels.Remove(kernel);
+  CUresult first = CUDA_SUCCESS;  // What a broken context tells keeps it from none of the others.
   for (const auto& [context, module] : gone->modules) {
-    if (runtime.modules.Find(module) != nullptr) SLIPWAY_RETURN_IF_FAILED(ModuleUnload(module));
+    const CUresult unloaded = runtime.modules.Find(module) == nullptr ? CUDA_SUCCESS : ModuleUnload(module);
+    if (first == CUDA_SUCCESS) first = unloaded;
   }
-  return CUDA_SUCCESS;
+  return first;
 }
 
 CUresult LibraryGetKernel(CUkernel* kernel, CUlibrary handle, const char* name) {

@@ -1,5 +1,6 @@
 // Pools of memory. Every allocation comes from the arena, which reuses what is freed by itself: a pool is what is
 // counted for it, and keeps nothing back.
+#include <array>
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -12,10 +13,15 @@
 namespace slipway::cpu::client {
 namespace {
 
+// CU_MEM_ACCESS_FLAGS_PROT_*.
+constexpr int kNoAccess = 0, kReadAccess = 1, kReadWriteAccess = 3;
+
 struct MemPool {
   uint64_t id = 0;  // For Arena.
   int device = 0;
+  size_t max_bytes = 0;  // That may be allocated from it; 0: whatever there is.
   std::atomic<uint64_t> release_threshold{0};
+  std::array<std::atomic<int>, kMostDevices> access = {};  // Of each device, kReadWriteAccess of its own.
   std::atomic<int> reuse[3] = {1, 1, 1};  // By attribute, from REUSE_FOLLOW_EVENT_DEPENDENCIES on; of no use.
 };
 
@@ -31,6 +37,7 @@ std::shared_ptr<MemPool> NewPool(int device) {
   auto made = std::make_shared<MemPool>();
   made->id = ++last_id;
   made->device = device;
+  made->access[static_cast<size_t>(device)] = kReadWriteAccess;
   return made;
 }
 
@@ -71,7 +78,8 @@ CUresult Allocate(const MemPool& pool, CUdeviceptr* address, size_t bytes, CUstr
   if (address == nullptr || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
   SLIPWAY_RETURN_IF_FAILED(Runtime::Get().captures.BeforeUncapturable(*stream));
   void* memory = nullptr;
-  SLIPWAY_RETURN_IF_FAILED(AllocateIn(*stream->context, bytes, Arena::Kind::kDevice, &memory, pool.id));
+  const PoolRequest request = {.id = pool.id, .device = pool.device, .max_bytes = pool.max_bytes};
+  SLIPWAY_RETURN_IF_FAILED(AllocateIn(*stream->context, bytes, Arena::Kind::kDevice, &memory, &request));
   *address = reinterpret_cast<CUdeviceptr>(memory);
   return CUDA_SUCCESS;
 }
@@ -127,7 +135,9 @@ CUresult MemPoolCreate(CUmemoryPool* pool, const CUmemPoolProps* properties) {
   CUdevice device = 0;
   SLIPWAY_RETURN_IF_FAILED(DeviceOf(&properties->location, properties->allocType, &device));
   if (properties->handleTypes != 0) return CUDA_ERROR_NOT_SUPPORTED;  // For other processes.
-  *pool = ThePools().all.Add(NewPool(device));
+  std::shared_ptr<MemPool> made = NewPool(device);
+  made->max_bytes = properties->maxSize;
+  *pool = ThePools().all.Add(std::move(made));
   return CUDA_SUCCESS;
 }
 
@@ -200,7 +210,7 @@ CUresult MemPoolGetAttribute(CUmemoryPool handle, CUmemPool_attribute attribute,
   }
 }
 
-// Every device sees every address here, whatever is asked for.
+// What is kept here is what the memory checker asks; without it every device sees every address.
 CUresult MemPoolSetAccess(CUmemoryPool handle, const CUmemAccessDesc* accesses, size_t count) {
   std::shared_ptr<MemPool> pool;
   SLIPWAY_RETURN_IF_FAILED(Find(handle, &pool));
@@ -208,8 +218,15 @@ CUresult MemPoolSetAccess(CUmemoryPool handle, const CUmemAccessDesc* accesses, 
   for (size_t i = 0; i < count; ++i) {
     CUdevice device = 0;
     SLIPWAY_RETURN_IF_FAILED(DeviceOf(&accesses[i].location, CU_MEM_ALLOCATION_TYPE_PINNED, &device));
+    const int flags = accesses[i].flags;
+    if (flags != kNoAccess && flags != kReadAccess && flags != kReadWriteAccess) return CUDA_ERROR_INVALID_VALUE;
     // The device's own access cannot be taken away.
-    if (device == pool->device && accesses[i].flags == 0) return CUDA_ERROR_INVALID_DEVICE;
+    if (device == pool->device && flags == kNoAccess) return CUDA_ERROR_INVALID_DEVICE;
+  }
+  for (size_t i = 0; i < count; ++i) {
+    if (accesses[i].location.id == pool->device) continue;
+    Runtime::Get().arena.SetPoolAccess(pool->id, accesses[i].location.id, accesses[i].flags != kNoAccess);
+    pool->access[static_cast<size_t>(accesses[i].location.id)] = accesses[i].flags;
   }
   return CUDA_SUCCESS;
 }
@@ -220,8 +237,13 @@ CUresult MemPoolGetAccess(CUmemAccess_flags* flags, CUmemoryPool handle, CUmemLo
   CUdevice device = 0;
   SLIPWAY_RETURN_IF_FAILED(DeviceOf(location, CU_MEM_ALLOCATION_TYPE_PINNED, &device));
   if (flags == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *flags = static_cast<CUmemAccess_flags>(3);  // CU_MEM_ACCESS_FLAGS_PROT_READWRITE.
+  *flags = static_cast<CUmemAccess_flags>(pool->access[static_cast<size_t>(device)].load());
   return CUDA_SUCCESS;
+}
+
+// The pool that an allocation is of; null for one of none, or of one that is destroyed.
+CUmemoryPool PoolOf(uint64_t id) {
+  return id == 0 ? nullptr : ThePools().all.HandleIf([id](const MemPool& pool) { return pool.id == id; });
 }
 
 CUresult MemAllocAsync(CUdeviceptr* address, size_t bytes, CUstream handle) {

@@ -80,10 +80,36 @@ CUresult StreamGetCaptureInfo_v3(CUstream stream, CUstreamCaptureStatus* status,
   return StreamGetCaptureInfo(stream, status, id, graph, dependencies, count);
 }
 
-CUresult EventRecordWithFlags(CUevent event, CUstream stream, unsigned flags) {
+CUresult StreamBeginCaptureToGraph(CUstream handle, CUgraph graph, const CUgraphNode* dependencies,
+                                   const CUgraphEdgeData* data, size_t count, CUstreamCaptureMode mode) {
+  std::shared_ptr<Stream> stream;
+  SLIPWAY_RETURN_IF_FAILED(Find(handle, &stream));
+  if (mode < CU_STREAM_CAPTURE_MODE_GLOBAL || mode > CU_STREAM_CAPTURE_MODE_RELAXED) return CUDA_ERROR_INVALID_VALUE;
+  SLIPWAY_RETURN_IF_FAILED(CheckEdgeData(data, count));
+  return Runtime::Get().captures.BeginIn(graph, dependencies, count, stream, mode);
+}
+
+CUresult StreamUpdateCaptureDependencies(CUstream handle, CUgraphNode* dependencies, size_t count, unsigned flags) {
+  constexpr unsigned kSet = 1;  // CU_STREAM_SET_CAPTURE_DEPENDENCIES; else they are added.
+  std::shared_ptr<Stream> stream;
+  SLIPWAY_RETURN_IF_FAILED(Find(handle, &stream));
+  if ((flags & ~kSet) != 0) return CUDA_ERROR_INVALID_VALUE;
+  return Runtime::Get().captures.SetDependencies(*stream, dependencies, count, flags != kSet);
+}
+CUresult StreamUpdateCaptureDependencies_v2(CUstream stream, CUgraphNode* dependencies, const CUgraphEdgeData* data,
+                                            size_t count, unsigned flags) {
+  SLIPWAY_RETURN_IF_FAILED(CheckEdgeData(data, count));
+  return StreamUpdateCaptureDependencies(stream, dependencies, count, flags);
+}
+
+CUresult EventRecordWithFlags(CUevent event_handle, CUstream handle, unsigned flags) {
   constexpr unsigned kExternal = 1;  // CU_EVENT_RECORD_EXTERNAL: a node of the graph that is captured.
-  if (flags == kExternal) return CUDA_ERROR_NOT_SUPPORTED;
-  return flags != 0 ? CUDA_ERROR_INVALID_VALUE : EventRecord(event, stream);
+  if (flags != kExternal) return flags != 0 ? CUDA_ERROR_INVALID_VALUE : EventRecord(event_handle, handle);
+  std::shared_ptr<Stream> stream;
+  SLIPWAY_RETURN_IF_FAILED(Find(handle, &stream));
+  const std::shared_ptr<Event> event = Runtime::Get().events.Find(event_handle);
+  if (event == nullptr || event->context != stream->context) return CUDA_ERROR_INVALID_HANDLE;
+  return Runtime::Get().captures.AddNode(stream, EventWork(event, CU_GRAPH_NODE_TYPE_EVENT_RECORD));
 }
 
 CUresult LaunchCooperativeKernel(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,

@@ -113,6 +113,7 @@ void Mad(Emitter& e) {
   if (type.is_float()) return EmitFloatArithmetic(e, FloatOp::kFma, type, mode);
   if (name.empty()) return e.Malformed("expected .lo, .hi or .wide");
   const Half half = name == "hi" ? Half::kHigh : name == "wide" ? Half::kWide : Half::kLow;
+  if (mode.sat && half != Half::kHigh) return e.Malformed(".sat is for .hi");
   e.FinishModifiers();
   if (!e.Want(4, 4)) return;
   const Type result = ResultType(half, type);

@@ -4,6 +4,7 @@
 #include "driver/cpu/program.h"
 #include "driver/cpu/translate/instructions.h"
 #include "driver/cpu/translate/launch_fields.h"
+#include "driver/cpu/translate/modifiers.h"
 #include "driver/cpu/translate/module_translator.h"
 #include "driver/cpu/translate/refused.h"
 #include "driver/cpu/translate/system_calls.h"
@@ -342,6 +343,10 @@ void EmitBody(Emitter& e) {
     e.Begin(instruction);
     if (const std::string_view reason = WhyRefused(instruction); !reason.empty()) {
       e.Unsupported(reason);
+      break;
+    }
+    if (const std::string_view modifier = MisplacedModifier(instruction); !modifier.empty()) {
+      e.Malformed("there is no .", modifier, " here");
       break;
     }
     const bool waits = e.part != nullptr && IsWait(instruction);
