@@ -12,6 +12,7 @@
 #include "driver/cpu/translate/scalar_extremes.h"
 #include "driver/cpu/translate/split_thread_loop.h"
 #include "driver/cpu/translate/tighten_thread_loop.h"
+#include "driver/cpu/translate/widen_thread_loop.h"
 #include "driver/ptx/message.h"
 #include "driver/status_macros.h"
 #include "llvm/Config/llvm-config.h"
@@ -125,7 +126,10 @@ void Optimize(llvm::Module& module, llvm::TargetMachine& machine) {
     manager.addPass(InterchangeLoopsPass());
     manager.addPass(RecoverAddressesPass());
     manager.addPass(TightenThreadLoopPass());
+    manager.addPass(llvm::LoopSimplifyPass());
     manager.addPass(SplitThreadLoopPass(masks_are_cheap));
+    manager.addPass(llvm::LoopSimplifyPass());
+    manager.addPass(WidenThreadLoopPass());
     manager.addPass(llvm::SimplifyCFGPass());
   });
   passes.registerVectorizerEndEPCallback(
