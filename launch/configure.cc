@@ -94,6 +94,16 @@ std::array<uint32_t, 3> ShareThreads(const LaunchPlan& plan, const int64_t (&siz
   return shifts;
 }
 
+// Whether threads that find nothing to do are left out. On the CPU device each of them takes time, where a GPU runs
+// them at once with the others; and a kernel that strides over its grid covers its problem with any.
+bool TrimsBlocks(const Kernel& kernel) { return kernel.device().is_cpu() && kernel.compiled().grid_stride; }
+
+// The threads of a block, of no more than that, for a size of 1 or more.
+uint32_t WholeWarps(int64_t size) {
+  constexpr int64_t kWarp = 32;
+  return static_cast<uint32_t>(std::min<int64_t>((size - 1) / kWarp + 1, UINT32_MAX / kWarp) * kWarp);
+}
+
 absl::StatusOr<internal::ReadyLaunch> ConfigureSizes(const Kernel& kernel, const LaunchConfig& config) {
   constexpr const char* kAxes[] = {"x", "y", "z"};
   const LaunchPlan& plan = kernel.plan();
@@ -127,6 +137,7 @@ absl::StatusOr<internal::ReadyLaunch> ConfigureSizes(const Kernel& kernel, const
   }
   launch.grid = {blocks[0], blocks[1], blocks[2]};
   launch.block = {uint32_t{1} << shifts[0], uint32_t{1} << shifts[1], uint32_t{1} << shifts[2]};
+  if (flat && TrimsBlocks(kernel)) launch.block.x = std::min(launch.block.x, WholeWarps(config.size));
   return launch;
 }
 
@@ -134,6 +145,7 @@ absl::StatusOr<internal::ReadyLaunch> ConfigureSizes(const Kernel& kernel, const
 void SayIfSmall(const Kernel& kernel, const Dim3& grid) {
   const LaunchPlan& plan = kernel.plan();
   if (kernel.compiled().syncs_grid) return;  // May be as large as fits at once, and no larger.
+  if (TrimsBlocks(kernel)) return;           // Comes by for that.
   const uint64_t blocks = uint64_t{grid.x} * grid.y * grid.z;
   const uint32_t small = plan.small_grid.get();
   if (grid.x == 0 || blocks > small) return;

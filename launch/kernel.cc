@@ -284,6 +284,7 @@ absl::StatusOr<Kernel> Kernel::Make(const Device& device, CUfunction function, C
     state.has_hidden = true;
   }
   if (state.has_hidden) state.plan.device = internal::NoDevice();
+  if (device.is_cpu() && state.compiled.grid_stride) state.plan.small_grid = 1;
   if (state.compiled.syncs_grid) state.plan.small_grid = UINT32_MAX;
   state.num_params = static_cast<uint32_t>(signature.size());
   state.params.reserve(signature.size());

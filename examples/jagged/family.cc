@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "driver/status_macros.h"
 
@@ -37,16 +38,29 @@ const std::vector<Family>& AllFamilies() {
   return families;
 }
 
+const Family* FamilyCalled(std::string_view name) {
+  static const auto& by_name = *[] {
+    auto* const map = new absl::flat_hash_map<absl::string_view, const Family*>();
+    for (const Family& family : AllFamilies()) map->emplace(family.name, &family);
+    return map;
+  }();
+  const auto found = by_name.find(absl::string_view(name.data(), name.size()));
+  return found == by_name.end() ? nullptr : found->second;
+}
+
 absl::Status CallFamily(std::string_view name, const Stream& stream, std::initializer_list<NamedArg> arguments) {
-  const auto& families = AllFamilies();
-  const auto family =
-      std::find_if(families.begin(), families.end(), [&](const Family& each) { return each.name == name; });
-  if (family == families.end()) return absl::NotFoundError("no family is named '" + std::string(name) + "'");
+  const Family* const family = FamilyCalled(name);
+  if (family == nullptr) return absl::NotFoundError("no family is named '" + std::string(name) + "'");
+  const absl::Span<const NamedArg> all = absl::MakeConstSpan(arguments.begin(), arguments.size());
+  if (family->messages.empty()) {
+    Call call(stream, all, nullptr);
+    family->run(call);
+    return call.status();
+  }
   SLIPWAY_ASSIGN_OR_RETURN(const AnyArray record, AnyArray::From(stream, DType::kUInt64, {1}, &kNoMistake));
-  Call call(stream, absl::MakeConstSpan(arguments.begin(), arguments.size()),
-            family->messages.empty() ? nullptr : &record);
+  Call call(stream, all, &record);
   family->run(call);
-  if (!call.status().ok() || family->messages.empty()) return call.status();
+  SLIPWAY_RETURN_IF_ERROR(call.status());
   uint64_t mistake = kNoMistake;
   SLIPWAY_RETURN_IF_ERROR(record.CopyTo(&mistake, stream));
   if (mistake == kNoMistake) return absl::OkStatus();

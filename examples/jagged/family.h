@@ -48,6 +48,8 @@ std::vector<Family> ReductionIndexFamilies();  // and the indices that reduction
 std::vector<Family> SortFamilies();            // Sorting, runs, unique values.
 // The one table: all of them. Thread-safe; kernels are compiled once for a process.
 const std::vector<Family>& AllFamilies();
+// The one of that name, null if there is none. Thread-safe.
+const Family* FamilyCalled(std::string_view name);
 
 // Calls a family by its name, with its arguments in the project's order and by their names, and waits if it can find
 // mistakes: INVALID_ARGUMENT tells the first, with its row. NOT_FOUND for an unknown family; else what a launch

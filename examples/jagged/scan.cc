@@ -7,12 +7,12 @@
 namespace slipway::jagged {
 namespace {
 
-constexpr uint32_t kBlock = 256;
+constexpr int64_t kBlock = 256, kWarp = 32;
 constexpr int64_t kEach = 8;  // Neighbours that a thread adds up by itself.
 constexpr int64_t kTile = kBlock * kEach;
 
 // Block b scans tile b of sums[0] to sums[count - 1]; tiles[b] = the sum of the tile. Where there is one tile, its sum
-// goes behind the elements, too.
+// goes behind the elements, too, and the block need have no more warps than that takes.
 const GenericKernel& ScanTiles() {
   static const GenericKernel kernel =
       MakeGenericKernel("scan_tiles", [](Out<int64_t> sums, Int count, Out<int64_t> tiles) {
@@ -27,7 +27,7 @@ const GenericKernel& ScanTiles() {
           sums[i] = sum;
           sum += value;
         });
-        If(ThreadIndex() == kBlock - 1, [&] {
+        If(ThreadIndex() == BlockSize() - 1, [&] {
           tiles[BlockIndex()] = after;
           If(GridSize() == 1, [&] { sums[count] = after; });
         });
@@ -52,7 +52,10 @@ void ExclusiveScan(Call& call, const Arg& sums) {
   const int64_t count = sums.view().size() - 1;
   const int64_t tile_count = std::max<int64_t>((count + kTile - 1) / kTile, 1);
   const AnyArray& tiles = call.Temporary(tile_count + 1);
-  call.LaunchWith(ScanTiles(), {.grid = {static_cast<uint32_t>(tile_count)}, .block = {kBlock}}, {sums, count, tiles});
+  const int64_t warps = std::clamp<int64_t>((count + kEach * kWarp - 1) / (kEach * kWarp), 1, kBlock / kWarp);
+  call.LaunchWith(ScanTiles(),
+                  {.grid = {static_cast<uint32_t>(tile_count)}, .block = {static_cast<uint32_t>(warps * kWarp)}},
+                  {sums, count, tiles});
   if (tile_count == 1) return;
   ExclusiveScan(call, tiles);
   call.LaunchWith(AddTiles(), ForSize(count + 1), {sums, count, tiles, tile_count});

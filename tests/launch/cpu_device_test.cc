@@ -1,6 +1,7 @@
 // Launch buffers read by kernels: PTX written by hand, run on the CPU device, which refuses a buffer of the wrong size.
 #include "slipway/cpu_device.h"
 #include "absl/strings/str_cat.h"
+#include "slipway/bound_launch.h"
 #include "slipway/typed_kernel.h"
 #include "tests/assembled.h"
 #include "tests/launch/launch_test_util.h"
@@ -178,6 +179,51 @@ TEST_F(CpuLaunchTest, LargeParameterSpace) {
     const absl::Status status = kernel->Launch(stream_, {.grid = {1}, .block = {8}}, args);
     ASSERT_TRUE(status.ok()) << status;
     EXPECT_THAT(out.ToVector().value(), Each(int64_t{count} * (count - 1) / 2));  // 8128 for 128.
+  }
+}
+
+// out[0] = how many threads a block has, out[1] = how many blocks there are.
+constexpr char kShape[] = R"(
+.version 7.8
+.target sm_75
+.address_size 64
+.visible .entry kernel(
+  .param .align 8 .b8 out[24])
+{
+  .reg .b32 %r<3>;
+  .reg .b64 %rd1;
+  mov.u32 %r1, %ntid.x;
+  mov.u32 %r2, %nctaid.x;
+  ld.param.u64 %rd1, [out];
+  st.global.u32 [%rd1], %r1;
+  st.global.u32 [%rd1+4], %r2;
+  ret;
+}
+)";
+
+TEST_F(CpuLaunchTest, ASmallSizeGetsNoMoreWarpsThanItFills) {  // By kernels that stride over any grid, and only those.
+  const auto out = Array<int32_t, 1>::Zeros(device_, 2).value();
+  for (const bool strides : {true, false}) {
+    CompiledKernel compiled = Compiled({ArrayParam(DType::kInt32, 1)}, kShape);
+    compiled.grid_stride = strides;
+    const auto typed = TypedKernel<ArrayView<int32_t, 1>>::Load(device_, compiled);
+    ASSERT_TRUE(typed.ok()) << typed.status();
+    const Kernel& kernel = typed->kernel();
+    const auto bound = kernel.Bind(ForSize(5), {out});
+    ASSERT_TRUE(bound.ok()) << bound.status();
+    const auto launched = [&](int way, int64_t size) {
+      const LaunchConfig config = ForSize(size);
+      const absl::Status status = way == 0   ? (*typed)(stream_, config, out)
+                                  : way == 1 ? kernel.Launch(stream_, config, {out})
+                                             : bound->Launch(stream_);
+      EXPECT_TRUE(status.ok() && stream_.Synchronize().ok()) << status;
+      return out.ToVector().value();
+    };
+    for (int way : {0, 1, 2}) EXPECT_THAT(launched(way, 5), ElementsAre(strides ? 32 : 256, 1));
+    EXPECT_THAT(launched(0, 32), ElementsAre(strides ? 32 : 256, 1));
+    EXPECT_THAT(launched(0, 33), ElementsAre(strides ? 64 : 256, 1));
+    EXPECT_THAT(launched(0, 250), ElementsAre(256, 1));
+    EXPECT_THAT(launched(0, 257), ElementsAre(256, 2));
   }
 }
 

@@ -13,6 +13,7 @@
 #include "driver/cpu/translate/set_rare_branches_aside.h"
 #include "driver/cpu/translate/split_thread_loop.h"
 #include "driver/cpu/translate/tighten_thread_loop.h"
+#include "driver/cpu/translate/widen_thread_loop.h"
 #include "driver/ptx/message.h"
 #include "driver/status_macros.h"
 #include "llvm/Config/llvm-config.h"
@@ -127,7 +128,10 @@ void Optimize(llvm::Module& module, llvm::TargetMachine& machine) {
     manager.addPass(RecoverAddressesPass());
     manager.addPass(TightenThreadLoopPass());
     manager.addPass(SetRareBranchesAsidePass());
+    manager.addPass(llvm::LoopSimplifyPass());
     manager.addPass(SplitThreadLoopPass(masks_are_cheap));
+    manager.addPass(llvm::LoopSimplifyPass());
+    manager.addPass(WidenThreadLoopPass());
     manager.addPass(llvm::SimplifyCFGPass());
   });
   passes.registerVectorizerEndEPCallback(

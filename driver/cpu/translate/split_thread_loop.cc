@@ -32,6 +32,10 @@ constexpr size_t kMostInstructions = 250;  // Of all versions.
 // often.
 constexpr int kMostDepth = 12;
 constexpr size_t kMostNumbers = 8;
+// Rows of fewer threads are not worth a range each: a division a thread costs less. Where the width is known, divisions
+// vectorise.
+constexpr uint64_t kShortRow = 5;
+constexpr uint64_t kShortKnownRow = 32;
 
 // A number that grows (slope 1) or falls (-1) from thread to thread.
 struct Slope {
@@ -47,6 +51,22 @@ struct Comparison {
   Value* limit = nullptr;
 };
 
+// A division or remainder that a range knows for all of its threads, because its number is divided by what is the same
+// for all (a thread's row), or because both are the same (the plane that the row is in).
+struct Division {
+  llvm::BinaryOperator* operation = nullptr;
+  bool grows = false;  // The number does, by one a thread, and begins a new range with each multiple of the divisor.
+
+  Value* number() const { return operation->getOperand(0); }
+  Value* divisor() const { return operation->getOperand(1); }
+  bool is_signed() const {
+    return operation->getOpcode() == Instruction::SDiv || operation->getOpcode() == Instruction::SRem;
+  }
+  bool is_remainder() const {
+    return operation->getOpcode() == Instruction::URem || operation->getOpcode() == Instruction::SRem;
+  }
+};
+
 struct Candidate {
   llvm::Loop* loop = nullptr;
   ThreadLoop threads;
@@ -58,6 +78,10 @@ struct Candidate {
   std::vector<BranchInst*> branches;
   std::vector<Comparison> comparisons;  // That they depend on.
   std::vector<Slope> widenings;         // Numbers that the comparisons use widened.
+  std::vector<Division> divisions;
+
+  // Of the lanes of a warp, whose number is known.
+  bool is_of_lanes() const { return llvm::isa<llvm::ConstantInt>(threads.bound); }
 };
 
 // The slope of an integer, if it is 1, 0 or -1.
@@ -146,6 +170,77 @@ bool GuardsEffects(const BranchInst& branch, const Candidate& loop, const llvm::
   return false;
 }
 
+// Whether it is the same for all threads of a range.
+bool IsShared(const Value* value, const Candidate& found, int depth = 0) {
+  if (found.loop->isLoopInvariant(value)) return true;
+  const auto* const instruction = llvm::dyn_cast<Instruction>(value);
+  for (const Division& division : found.divisions) {
+    if (division.operation == instruction) return !division.grows || !division.is_remainder();
+  }
+  if (instruction == nullptr || depth == kMostDepth || llvm::isa<llvm::PHINode>(instruction) ||
+      instruction->mayReadOrWriteMemory() || !llvm::isSafeToSpeculativelyExecute(instruction)) {
+    return false;
+  }
+  return llvm::all_of(instruction->operands(),
+                      [&](const Value* operand) { return IsShared(operand, found, depth + 1); });
+}
+
+void MatchDivisions(Candidate* found) {
+  if (found->is_of_lanes()) return;
+  for (BasicBlock* block : found->blocks) {
+    for (Instruction& instruction : *block) {
+      if (!instruction.isIntDivRem() || !instruction.getType()->isIntegerTy()) continue;
+      if (found->divisions.size() == kMostNumbers) return;
+      Division division{llvm::cast<llvm::BinaryOperator>(&instruction)};
+      if (IsShared(division.number(), *found) && IsShared(division.divisor(), *found)) {
+        if (!found->divisions.empty()) found->divisions.push_back(division);
+        continue;
+      }
+      auto* const constant = llvm::dyn_cast<llvm::ConstantInt>(division.divisor());
+      if (!found->loop->isLoopInvariant(division.divisor()) ||
+          (constant != nullptr && constant->getValue().ult(kShortKnownRow))) {
+        continue;
+      }
+      const size_t widenings = found->widenings.size();
+      division.grows = SlopeOf(division.number(), found) == 1 && widenings + found->comparisons.size() <= kMostNumbers;
+      if (division.grows) {
+        found->divisions.push_back(division);
+      } else {
+        found->widenings.resize(widenings);
+      }
+    }
+  }
+}
+
+bool Taken(uint32_t version, size_t branch) { return (version >> branch & 1) != 0; }
+
+// Whether a thread does anything in a version: a number with a bit for each branch.
+bool HasEffect(const Candidate& loop, uint32_t version) {
+  std::set<BasicBlock*> seen;
+  std::vector<BasicBlock*> work = {loop.header};
+  while (!work.empty()) {
+    BasicBlock* const block = work.back();
+    work.pop_back();
+    if (block == loop.exit || !seen.insert(block).second) continue;
+    if (HasEffects(*block)) return true;
+    const auto found = std::find(loop.branches.begin(), loop.branches.end(), block->getTerminator());
+    if (found == loop.branches.end()) {
+      work.insert(work.end(), llvm::succ_begin(block), llvm::succ_end(block));
+    } else {
+      const auto branch = static_cast<size_t>(found - loop.branches.begin());
+      work.push_back((*found)->getSuccessor(Taken(version, branch) ? 0 : 1));
+    }
+  }
+  return false;
+}
+
+// How often the body is compiled.
+size_t Copies(const Candidate& loop) {
+  size_t copies = loop.is_of_lanes() ? 1 : 0;
+  for (uint32_t v = 0; v < 1U << loop.branches.size(); ++v) copies += HasEffect(loop, v);
+  return copies;
+}
+
 std::optional<Candidate> Match(llvm::Loop& loop, const llvm::DominatorTree& dominators) {
   llvm::MDNode* const id = loop.getLoopID();
   if (id == nullptr || llvm::findOptionMDForLoopID(id, kThreadLoopMark) == nullptr) return std::nullopt;
@@ -171,18 +266,20 @@ std::optional<Candidate> Match(llvm::Loop& loop, const llvm::DominatorTree& domi
     auto* const branch = llvm::dyn_cast<BranchInst>(block->getTerminator());
     if (branch == nullptr || branch->isUnconditional() || block == found.latch) continue;
     if (loop.isLoopInvariant(branch->getCondition())) continue;
-    if (instructions << (found.branches.size() + 1) > kMostInstructions || found.branches.size() == kMostBranches)
-      break;
+    if (found.branches.size() == kMostBranches) break;
     const size_t comparisons = found.comparisons.size(), widenings = found.widenings.size();
-    if (GuardsEffects(*branch, found, dominators) && MatchCondition(branch->getCondition(), &found) &&
-        found.comparisons.size() + found.widenings.size() <= kMostNumbers) {
-      found.branches.push_back(branch);
-    } else {
+    found.branches.push_back(branch);
+    const size_t copies = Copies(found);
+    if ((copies > 1 && instructions * copies > kMostInstructions) || !GuardsEffects(*branch, found, dominators) ||
+        !MatchCondition(branch->getCondition(), &found) ||
+        found.comparisons.size() + found.widenings.size() > kMostNumbers) {
+      found.branches.pop_back();
       found.comparisons.resize(comparisons);
       found.widenings.resize(widenings);
     }
   }
-  return found.branches.empty() ? std::nullopt : std::optional(found);
+  MatchDivisions(&found);
+  return found.branches.empty() && found.divisions.empty() ? std::nullopt : std::optional(found);
 }
 
 class Splitter {
@@ -194,7 +291,7 @@ class Splitter {
         type_(candidate.threads.index->getType()) {}
 
   void Run() {
-    if (auto* const lanes = llvm::dyn_cast<llvm::ConstantInt>(loop_.threads.bound)) return SplitLanes(lanes);
+    if (loop_.is_of_lanes()) return SplitLanes(loop_.threads.bound);
     SplitRanges();
   }
 
@@ -202,7 +299,7 @@ class Splitter {
   // Of the lanes of a warp, whose number is known: one version for each way that all of them can go together, and the
   // loop as it is for when they part. So few lanes are no work to share out to ranges: what is left of one after whole
   // vectors would be done lane by lane.
-  void SplitLanes(llvm::ConstantInt* lanes) {
+  void SplitLanes(Value* lanes) {
     llvm::Function* const function = loop_.header->getParent();
     BasicBlock* const check = BasicBlock::Create(b_.getContext(), "check", function, loop_.header);
     BasicBlock* const together = BasicBlock::Create(b_.getContext(), "together", function, loop_.header);
@@ -219,34 +316,49 @@ class Splitter {
     llvm::Function* const function = loop_.header->getParent();
     BasicBlock* const range = BasicBlock::Create(b_.getContext(), "range", function, loop_.header);
     BasicBlock* const done = BasicBlock::Create(b_.getContext(), "range_done", function, loop_.exit);
-    loop_.preheader->getTerminator()->replaceSuccessorWith(loop_.header, range);
+    BasicBlock* const check = BasicBlock::Create(b_.getContext(), "rows", function, range);
+    loop_.preheader->getTerminator()->replaceSuccessorWith(loop_.header, check);
+    b_.SetInsertPoint(check);
+    b_.CreateCondBr(HasShortRows(), loop_.header, range);
     b_.SetInsertPoint(range);
     llvm::PHINode* const from = b_.CreatePHI(type_, 2, "from");
     from_ = from;
     Value* const bound = loop_.threads.bound;
     Value* const count = Count(bound);
     Value* const to = b_.CreateAdd(from, count, "to", true, true);
-    from->addIncoming(llvm::ConstantInt::get(type_, 0), loop_.preheader);
+    from->addIncoming(llvm::ConstantInt::get(type_, 0), check);
     from->addIncoming(to, done);
 
     EmitVersions(range, done, count);
     b_.SetInsertPoint(done);
     b_.CreateCondBr(b_.CreateICmpULT(to, bound), range, loop_.exit);
-    for (BasicBlock* block : loop_.blocks) block->dropAllReferences();
-    for (BasicBlock* block : loop_.blocks) block->eraseFromParent();
+    // The loop as it was is for short rows; where there are none, nothing leads to it.
+    loop_.threads.index->replaceIncomingBlockWith(loop_.preheader, check);
+    KeepScalar(*loop_.loop);
+  }
+
+  // Whether a number that grows is divided by a small one.
+  Value* HasShortRows() {
+    Value* some = b_.getFalse();
+    for (const Division& division : loop_.divisions) {
+      if (!division.grows) continue;
+      Value* const width = b_.CreateFreeze(division.divisor());
+      Value* const least = llvm::ConstantInt::get(width->getType(), kShortRow);
+      some = b_.CreateOr(some, division.is_signed() ? b_.CreateICmpSLT(width, least) : b_.CreateICmpULT(width, least));
+    }
+    return some;
   }
 
   // Goes on, from the builder's place in `before`, to the version for `count` threads from from_ on, and then to
   // `done`.
   void EmitVersions(BasicBlock* before, BasicBlock* done, Value* count) {
-    Value* version = b_.getInt32(0);  // A number with a bit for each branch.
-    for (size_t i = 0; i < loop_.branches.size(); ++i) {
-      Value* const taken = b_.CreateFreeze(AtFirst(loop_.branches[i]->getCondition()));
-      version = b_.CreateOr(version, b_.CreateShl(b_.CreateZExt(taken, b_.getInt32Ty()), i));
+    for (const Division& division : loop_.divisions) {
+      AtFirst(division.operation);
+      if (division.grows && division.is_remainder()) multiples_[division.operation] = Multiple(division);
     }
-    llvm::SwitchInst* const way = b_.CreateSwitch(version, done, 1U << loop_.branches.size());
+    llvm::SwitchInst* const way = b_.CreateSwitch(VersionOfFirst(), done, 1U << loop_.branches.size());
     for (uint32_t v = 0; v < 1U << loop_.branches.size(); ++v) {
-      if (HasEffect(v)) way->addCase(b_.getInt32(v), Version(v, before, done, count));
+      if (HasEffect(loop_, v)) way->addCase(b_.getInt32(v), Version(v, before, done, count));
     }
   }
 
@@ -260,7 +372,24 @@ class Splitter {
     Instruction* const copy = instruction->clone();
     copy->dropPoisonGeneratingAnnotations();  // It holds for threads that come to the branch.
     for (llvm::Use& operand : copy->operands()) operand.set(AtFirst(operand.get()));
+    if (copy->isIntDivRem()) MakeSafe(*copy);
     return first_[value] = b_.Insert(copy);
+  }
+
+  // Threads that come to a division do not divide by 0, or the least number by -1; the first may not come to it.
+  void MakeSafe(Instruction& division) {
+    Value* const number = b_.CreateFreeze(division.getOperand(0));
+    Value* const divisor = b_.CreateFreeze(division.getOperand(1));
+    Value* const zero = llvm::ConstantInt::get(number->getType(), 0);
+    Value* faults = b_.CreateICmpEQ(divisor, zero);
+    if (division.getOpcode() == Instruction::SDiv || division.getOpcode() == Instruction::SRem) {
+      const unsigned bits = number->getType()->getIntegerBitWidth();
+      Value* const least = b_.CreateICmpEQ(number, b_.getInt(llvm::APInt::getSignedMinValue(bits)));
+      faults = b_.CreateOr(
+          faults, b_.CreateAnd(least, b_.CreateICmpEQ(divisor, llvm::ConstantInt::getAllOnesValue(number->getType()))));
+    }
+    division.setOperand(0, number);
+    division.setOperand(1, b_.CreateSelect(faults, llvm::ConstantInt::get(number->getType(), 1), divisor));
   }
 
   static bool CannotWrap(const Slope& number) {
@@ -306,6 +435,46 @@ class Splitter {
     return b_.CreateSelect(comes, Distance(distance, before ? 1 : 0), b_.getInt64(UINT64_MAX));
   }
 
+  // What a number that is divided has more than its remainder, from the first thread of the range to the last.
+  Value* Multiple(const Division& division) {
+    Value* const number = b_.CreateFreeze(AtFirst(division.number()));
+    Value* const first = AtFirst(division.operation);
+    return division.is_remainder() ? b_.CreateSub(number, first)
+                                   : b_.CreateMul(first, b_.CreateFreeze(division.divisor()));
+  }
+
+  // After how many threads it comes out differently: at the next multiple of the divisor. Of negative numbers a thread
+  // is a range.
+  Value* UntilChange(const Division& division) {
+    Value* const number = b_.CreateFreeze(AtFirst(division.number()));
+    Value* const divisor = b_.CreateFreeze(division.divisor());
+    Value* const place = b_.CreateSub(number, Multiple(division));
+    Value* const until = Distance(b_.CreateSub(divisor, place), 0);
+    if (!division.is_signed()) return until;
+    Value* const zero = llvm::ConstantInt::get(number->getType(), 0);
+    Value* const forward = b_.CreateAnd(b_.CreateICmpSGE(number, zero), b_.CreateICmpSGT(divisor, zero));
+    return b_.CreateSelect(forward, until, b_.getInt64(1));
+  }
+
+  // Which version the first thread takes.
+  Value* VersionOfFirst() {
+    Value* version = b_.getInt32(0);
+    for (size_t i = 0; i < loop_.branches.size(); ++i) {
+      Value* const taken = b_.CreateFreeze(AtFirst(loop_.branches[i]->getCondition()));
+      version = b_.CreateOr(version, b_.CreateShl(b_.CreateZExt(taken, b_.getInt32Ty()), i));
+    }
+    return version;
+  }
+
+  // Whether the threads of a version have nothing to do.
+  Value* IsIdle(Value* version) {
+    Value* idle = b_.getFalse();
+    for (uint32_t v = 0; v < 1U << loop_.branches.size(); ++v) {
+      if (!HasEffect(loop_, v)) idle = b_.CreateOr(idle, b_.CreateICmpEQ(version, b_.getInt32(v)));
+    }
+    return idle;
+  }
+
   // The threads of a range, at least one.
   Value* Count(Value* bound) {
     Value* count = b_.CreateZExt(b_.CreateSub(bound, from_), b_.getInt64Ty());
@@ -322,30 +491,20 @@ class Splitter {
     for (const Slope& number : loop_.widenings) {
       if (!CannotWrap(number)) until(UntilWrap(number));
     }
-    count = b_.CreateBinaryIntrinsic(llvm::Intrinsic::umax, count, b_.getInt64(1));
-    return b_.CreateZExtOrTrunc(count, type_);
+    if (loop_.divisions.empty()) return AtLeastOne(count);
+    Value* const all = count;
+    for (const Division& division : loop_.divisions) {
+      if (!division.grows) continue;
+      until(UntilChange(division));
+      const Slope number{division.number(), 1, division.is_signed()};
+      if (!CannotWrap(number)) until(UntilWrap(number));
+    }
+    return AtLeastOne(b_.CreateSelect(IsIdle(VersionOfFirst()), all, count));
   }
 
-  bool Taken(uint32_t version, size_t branch) const { return (version >> branch & 1) != 0; }
-
-  // Whether a thread does anything in a version.
-  bool HasEffect(uint32_t version) const {
-    std::set<BasicBlock*> seen;
-    std::vector<BasicBlock*> work = {loop_.header};
-    while (!work.empty()) {
-      BasicBlock* const block = work.back();
-      work.pop_back();
-      if (block == loop_.exit || !seen.insert(block).second) continue;
-      if (HasEffects(*block)) return true;
-      const auto found = std::find(loop_.branches.begin(), loop_.branches.end(), block->getTerminator());
-      if (found == loop_.branches.end()) {
-        work.insert(work.end(), llvm::succ_begin(block), llvm::succ_end(block));
-      } else {
-        const auto branch = static_cast<size_t>(found - loop_.branches.begin());
-        work.push_back((*found)->getSuccessor(Taken(version, branch) ? 0 : 1));
-      }
-    }
-    return false;
+  Value* AtLeastOne(Value* count) {
+    count = b_.CreateBinaryIntrinsic(llvm::Intrinsic::umax, count, b_.getInt64(1));
+    return b_.CreateZExtOrTrunc(count, type_);
   }
 
   // A copy of the loop for a range of `count` threads. Gives its header.
@@ -361,6 +520,14 @@ class Splitter {
     llvm::remapInstructionsInBlocks(copies, map);
     for (size_t i = 0; i < loop_.branches.size(); ++i) {
       llvm::cast<BranchInst>(map[loop_.branches[i]])->setCondition(b_.getInt1(Taken(version, i)));
+    }
+    for (const Division& division : loop_.divisions) {
+      auto* const copy = llvm::cast<Instruction>(map[division.operation]);
+      b_.SetInsertPoint(copy);
+      copy->replaceAllUsesWith(division.grows && division.is_remainder()
+                                   ? b_.CreateSub(copy->getOperand(0), multiples_[division.operation])
+                                   : first_[division.operation]);
+      copy->eraseFromParent();
     }
     auto* const index = llvm::cast<llvm::PHINode>(map[loop_.threads.index]);
     auto* const exit_test = llvm::cast<llvm::ICmpInst>(map[loop_.threads.exit_test]);
@@ -403,6 +570,7 @@ class Splitter {
   llvm::MDNode* const id_ = loop_.loop->getLoopID();
   Value* from_ = nullptr;  // The first thread of the range.
   std::map<Value*, Value*> first_;
+  std::map<Value*, Value*> multiples_;  // Of remainders.
 };
 
 }  // namespace

@@ -1,4 +1,5 @@
-// Branches in the body of a loop over threads that only the first, the last or some threads in between take.
+// Branches in the body of a loop over threads that only the first, the last or some threads in between take, and rows
+// that threads are divided into.
 #ifndef SLIPWAY_DRIVER_CPU_TRANSLATE_SPLIT_THREAD_LOOP_H_
 #define SLIPWAY_DRIVER_CPU_TRANSLATE_SPLIT_THREAD_LOOP_H_
 
@@ -21,6 +22,10 @@ namespace slipway::cpu {
 // Numbers that wrap begin a new range. The lanes of a warp, of which there are few and always as many, are not shared
 // out: all that go one way run in the version for it, those that part in the loop as it was. Needs loops in rotated
 // form, and leaves them in it.
+//
+// Where such a number is divided by what all threads share, as row = i / width and column = i % width, a range is what
+// lies in one row: the row is the same for all of its threads, and the column grows by one. Short rows, as seen at run
+// time, are left to the loop as it was.
 //
 // Where masks cost next to nothing (AVX-512), the vectors of a range cover its last threads, too.
 class SplitThreadLoopPass : public llvm::PassInfoMixin<SplitThreadLoopPass> {
