@@ -399,18 +399,22 @@ TEST_F(ApiCapture, ThreadModeIsChecked) {
   EXPECT_EQ(mode, 7);
 }
 
-TEST_F(ApiCapture, AGraphIsNotLaunchedIntoACapture) {
+TEST_F(ApiCapture, AGraphThatIsLaunchedIntoACaptureIsANode) {
   CUstream stream = NewStream();
   ASSERT_CUDA(Api().StreamBeginCapture(stream, kGlobal));
-  CUgraph graph = nullptr;
+  CUgraph graph = nullptr, outer = nullptr;
   CUgraphExec exec = nullptr;
   ASSERT_CUDA(Api().StreamEndCapture(stream, &graph));
   ASSERT_CUDA(Api().GraphInstantiateWithFlags(&exec, graph, 0));
   ASSERT_CUDA(Api().StreamBeginCapture(stream, kGlobal));
-  EXPECT_EQ(Api().GraphLaunch(exec, stream), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
-  EndBroken(stream);
+  EXPECT_CUDA(Api().GraphLaunch(exec, stream));
+  ASSERT_CUDA(Api().StreamEndCapture(stream, &outer));
+  size_t count = 0;
+  EXPECT_CUDA(Api().GraphGetNodes(outer, nullptr, &count));
+  EXPECT_EQ(count, 1u);
   EXPECT_CUDA(Api().GraphExecDestroy(exec));
   EXPECT_CUDA(Api().GraphDestroy(graph));
+  EXPECT_CUDA(Api().GraphDestroy(outer));
 }
 
 // Wrong arguments are no work: the capture goes on without them.

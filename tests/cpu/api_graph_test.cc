@@ -542,7 +542,8 @@ TEST_F(ApiGraph, HandlesAreChecked) {
   EXPECT_EQ(Api().GraphNodeGetType(Nodes(graph)[0], nullptr), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(Api().GraphInstantiateWithFlags(nullptr, graph, 0), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(Api().GraphInstantiateWithFlags(&exec, nullptr, 0), CUDA_ERROR_INVALID_VALUE);
-  EXPECT_EQ(Api().GraphInstantiateWithFlags(&exec, graph, 4), CUDA_ERROR_INVALID_VALUE) << "launch from the device";
+  EXPECT_EQ(Api().GraphInstantiateWithFlags(&exec, graph, 4), CUDA_ERROR_NOT_SUPPORTED) << "launch from the device";
+  EXPECT_EQ(Api().GraphInstantiateWithFlags(&exec, graph, 16), CUDA_ERROR_INVALID_VALUE);
   EXPECT_CUDA(Api().GraphInstantiateWithFlags(&exec, graph, 8)) << "node priorities";
   EXPECT_EQ(Api().GraphLaunch(nullptr, stream_), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(Api().GraphLaunch(exec, reinterpret_cast<CUstream>(0x30)), CUDA_ERROR_INVALID_HANDLE);

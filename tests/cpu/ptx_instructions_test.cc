@@ -535,7 +535,7 @@ TEST_P(PtxInstructionsRefused, SaysLineOpcodeAndReason) {
                                          ".entry k()\n{\n.reg .pred %p<3>; .reg .b16 %h<3>; .reg .b32 %r<5>; .reg .b64 "
                                          "%l<3>; .reg .f32 %f<5>;\n" +
                                          GetParam().text + "\n}\n",
-                                     {.sm = 120});
+                                     {.sm = 100});
   ASSERT_FALSE(program.ok());
   EXPECT_EQ(program.status().code(), absl::StatusCode::kUnimplemented) << program.status();
   EXPECT_EQ(std::string(program.status().message()), GetParam().message);

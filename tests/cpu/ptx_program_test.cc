@@ -283,6 +283,19 @@ struct Refused {
   const char* message;
   absl::StatusCode code = absl::StatusCode::kInvalidArgument;
 };
+TEST(PtxProgram, TargetsOfOneArchitectureOrFamily) {
+  const auto told = [](const char* target, int sm) {
+    const auto program = Program::Load(std::string(".version 9.0\n.target ") + target + "\n", {.sm = sm});
+    return std::string(program.status().message());
+  };
+  EXPECT_EQ(told("sm_100a", 100), "");
+  EXPECT_EQ(told("sm_100f", 103), "");
+  EXPECT_THAT(told("sm_100a", 103),
+              HasSubstr(".target sm_100a runs on that device alone, and not on this one (sm_103)"));
+  EXPECT_THAT(told("sm_100f", 120),
+              HasSubstr(".target sm_100f runs on devices of its family alone, and not on this one (sm_120)"));
+}
+
 class PtxRefused : public ::testing::TestWithParam<Refused> {};
 TEST_P(PtxRefused, SaysLineOpcodeAndReason) {
   const auto program = Program::Load(GetParam().text);
@@ -301,8 +314,16 @@ constexpr absl::StatusCode kUnimplemented = absl::StatusCode::kUnimplemented;
 const Refused kRefused[] = {
     {"NewerIsa", ".version 99.0\n.target sm_90\n", ".version 99.0 is newer than this device's driver takes",
      absl::StatusCode::kOutOfRange},
-    {"NewerTarget", ".version 8.4\n.target sm_120\n", ".target sm_120 is newer than this device (sm_90)",
+    {"NewerTarget", ".version 8.8\n.target sm_120\n", ".target sm_120 is newer than this device (sm_90)",
      absl::StatusCode::kFailedPrecondition},
+    {"TargetOfALaterIsa", ".version 7.0\n.target sm_90\n",
+     ".target sm_90 is not in PTX ISA 7.0; write .version 7.8 or newer"},
+    {"NoSuchTarget", ".version 8.0\n.target sm_77\n", "there is no .target sm_77"},
+    {"NoSuchFormOfATarget", ".version 8.0\n.target sm_75a\n", "there is no .target sm_75a"},
+    {"TooManyConstants", std::string(kHeader) + ".const .b8 a[65536];\n.const .b8 b[1];\n",
+     "with 'b' there are 65537 bytes of .const variables; a module can have 65536"},
+    {"MisplacedModifier", Instruction("add.ftz.s32 %r1, %r2, %r3;"), "add.ftz.s32: there is no .ftz here"},
+    {"SaturatedLow", Instruction("mad.lo.sat.s32 %r1, %r2, %r3, %r4;"), "mad.lo.sat.s32: .sat is for .hi"},
     {"UnknownOpcode", Instruction("frobnicate.u32 %r1, %r2;"), "line 7: frobnicate.u32:", kUnimplemented},
     {"UnknownModifier", Instruction("add.fancy.u32 %r1, %r2, %r3;"), "the CPU device does not know .fancy here",
      kUnimplemented},
