@@ -44,7 +44,7 @@ Builder::Builder(std::string name) {
 }
 
 void Builder::Fail(absl::Status status) {
-  if (status_.ok()) status_ = std::move(status);
+  if (Takes()) status_ = std::move(status);
 }
 
 absl::Status Builder::TakeError() {
@@ -54,6 +54,7 @@ absl::Status Builder::TakeError() {
 }
 
 ParamId Builder::AddArray(ParamSpec spec) {
+  Takes();
   if (spec.rank < 0 || spec.rank > kMaxRank) {
     Fail(absl::InvalidArgumentError(
         absl::StrFormat("array '%s' has rank %d; ranks 0 to %d are possible", spec.name, spec.rank, kMaxRank)));
@@ -74,6 +75,7 @@ ParamId Builder::AddArray(ParamSpec spec) {
 }
 
 ParamId Builder::AddScalar(std::string name, DType dtype) {
+  Takes();
   dtype = Known(dtype);
   if (dtype == DType::kVoid) Fail(absl::InvalidArgumentError(absl::StrCat("scalar '", name, "' has no type")));
   kernel_.params.push_back({.name = std::move(name), .kind = ParamKind::kScalar, .dtype = dtype});
@@ -81,6 +83,7 @@ ParamId Builder::AddScalar(std::string name, DType dtype) {
 }
 
 ParamId Builder::AddStruct(std::string name, uint32_t size, uint32_t align) {
+  Takes();
   if (size == 0 || align == 0 || (align & (align - 1)) != 0 || size % align != 0) {
     Fail(absl::InvalidArgumentError(absl::StrFormat(
         "struct '%s' has size %u and alignment %u; give sizeof and alignof of a C++ type", name, size, align)));
@@ -93,6 +96,7 @@ ParamId Builder::AddStruct(std::string name, uint32_t size, uint32_t align) {
 }
 
 void Builder::SetBounds(const LaunchBounds& bounds) {
+  Takes();
   const uint32_t registers = bounds.max_registers;
   if (bounds.max_threads > 1024 || (bounds.min_blocks != 0 && bounds.max_threads == 0) || bounds.min_blocks > 32 ||
       (registers != 0 && (registers < kFewestRegisters || registers > kMostRegisters))) {
@@ -113,7 +117,7 @@ const Builder::ConstantValue* Builder::AsConstant(ValueId value) const {
 }
 
 ValueId Builder::AddConstant(const ConstantValue& constant) {
-  if (!status_.ok()) return kNone;
+  if (!Takes()) return kNone;
   if (constants_.size() >= kMaxInstructions) {
     Fail(absl::ResourceExhaustedError(absl::StrCat("kernel '", kernel_.name, "' has more than ", kMaxInstructions,
                                                    " constants; split it into several kernels")));
@@ -209,7 +213,7 @@ std::string Builder::DescribeValue(ValueId value) const {
 }
 
 ValueId Builder::Emit(Op op, DType type, absl::Span<const ValueId> operands, uint64_t imm, uint32_t imm2) {
-  if (!status_.ok()) return kNone;
+  if (!Takes()) return kNone;
   if (kernel_.insts.size() + operands.size() >= kMaxInstructions) {
     Fail(absl::ResourceExhaustedError(absl::StrCat("kernel '", kernel_.name, "' has more than ", kMaxInstructions,
                                                    " instructions; split it into several kernels")));
@@ -269,7 +273,7 @@ ValueId Builder::Converted(ValueId from, DType type, uint64_t bits) {
 
 // kNone where there is no room for it.
 ValueId Builder::ReadCaptured(const ConstantValue& constant) {
-  if (!status_.ok()) return kNone;
+  if (!Takes()) return kNone;
   const CapturedSlot wanted = {constant.origin, constant.type, constant.bits, 0};
   auto slot = std::find_if(captured_.begin(), captured_.end(), [&](const CapturedSlot& known) {
     return known.origin == wanted.origin && known.type == wanted.type && known.bits == wanted.bits;
@@ -296,7 +300,7 @@ ValueId Builder::ReadCaptured(const ConstantValue& constant) {
 
 // Whether all operands may be used here. kNone stands for a value whose making failed: quiet, the error is known.
 bool Builder::CheckOperands(absl::Span<const ValueId> operands) {
-  if (!status_.ok()) return false;
+  if (!Takes()) return false;
   for (ValueId value : operands) {
     if (AsConstant(value) != nullptr) continue;
     if (value == kNone && !taken_.ok()) return false;
@@ -320,7 +324,7 @@ bool Builder::CheckOperands(absl::Span<const ValueId> operands) {
 }
 
 bool Builder::CheckParam(ParamId param, ParamKind kind, const char* what) {
-  if (!status_.ok()) return false;
+  if (!Takes()) return false;
   if (param >= kernel_.params.size()) {
     Fail(absl::InvalidArgumentError(absl::StrCat(what, ": there is no parameter #", param)));
     return false;
@@ -400,7 +404,7 @@ VarId Builder::NewVar(std::string name, DType dtype, ValueId initial) {
   return var;
 }
 ValueId Builder::Read(VarId var) {
-  if (!status_.ok()) return kNone;
+  if (!Takes()) return kNone;
   if (var >= kernel_.vars.size()) {
     Fail(absl::InvalidArgumentError(absl::StrCat("there is no variable #", var)));
     return kNone;
@@ -409,7 +413,7 @@ ValueId Builder::Read(VarId var) {
   return Emit(Op::kReadVar, kernel_.vars[var].type, {}, var);
 }
 void Builder::Write(VarId var, ValueId value) {
-  if (!status_.ok()) return;
+  if (!Takes()) return;
   if (var >= kernel_.vars.size()) {
     Fail(absl::InvalidArgumentError(absl::StrCat("there is no variable #", var)));
     return;
@@ -417,7 +421,7 @@ void Builder::Write(VarId var, ValueId value) {
   if (kernel_.vars[var].type == DType::kVoid) return;
   const ValueId converted =
       ConvertForStore(kernel_.vars[var].type, value, absl::StrCat("variable '", kernel_.vars[var].name, "'"));
-  if (status_.ok()) Emit(Op::kWriteVar, DType::kVoid, {converted}, var);
+  if (Takes()) Emit(Op::kWriteVar, DType::kVoid, {converted}, var);
 }
 
 absl::StatusOr<Kernel> Builder::Finish() && {

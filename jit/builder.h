@@ -194,6 +194,9 @@ class Builder {
 
   const absl::Status& status() const { return status_; }
   void Fail(absl::Status status);  // Keeps the first.
+  // Whether anything was to be added after the first error, or since ForgetRefused().
+  bool refused() const { return refused_; }
+  void ForgetRefused() { refused_ = false; }
 
   // Takes the error out, for front ends that look for more of them: what is made of values that errors left unmade is
   // quiet from then on, and so are variables without a type. Nothing comes of such a kernel but its first error.
@@ -269,10 +272,16 @@ class Builder {
   static const char* NameOf(Region region);
   BlockId OpenRegion(Region region, ValueId owner);
   bool CloseRegion(Region region, const char* call);
+  // Whether something can be added; notes that it was to be.
+  bool Takes() {
+    refused_ |= !status_.ok();
+    return status_.ok();
+  }
 
   Kernel kernel_;
   Location location_;
   absl::Status status_;
+  bool refused_ = false;
   absl::Status taken_;  // The first error that was taken out.
   std::vector<ConstantValue> constants_;
   std::vector<CapturedSlot> captured_;

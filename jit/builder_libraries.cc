@@ -59,7 +59,7 @@ ValueId Builder::Call(const AnyExternalFunction& function, absl::Span<const Valu
       operands.push_back(arguments[i]);
     }
   }
-  if (!status_.ok()) return kNone;
+  if (!Takes()) return kNone;
   size_t index = 0;
   while (index < kernel_.externals.size() && kernel_.externals[index].name != name) ++index;
   if (index == kernel_.externals.size()) {
@@ -92,7 +92,7 @@ void Builder::MakeFunction(DType result) {
 void Builder::Result(ValueId value) {
   if (!CheckOperands({&value, 1})) return;
   const ValueId converted = ConvertForStore(kernel_.result, value, absl::StrCat("the result of '", kernel_.name, "'"));
-  if (status_.ok()) Emit(Op::kReturn, DType::kVoid, {converted});
+  if (Takes()) Emit(Op::kReturn, DType::kVoid, {converted});
 }
 
 }  // namespace slipway::ir

@@ -38,7 +38,7 @@ bool IsKnown(const MemoryAccess& access) {
 // Parameters and buffers.
 
 ArrayId Builder::AddBuffer(Buffer buffer) {
-  if (!status_.ok()) return kNone;
+  if (!Takes()) return kNone;
   const ParamSpec& spec = buffer.spec;
   if (spec.rank > kMaxRank) {
     Fail(absl::InvalidArgumentError(
@@ -119,12 +119,12 @@ ArrayId Builder::AddDynamicSharedArray(std::string name, DType dtype, absl::Span
   std::vector<ValueId> operands;
   for (ValueId extent : extents) operands.push_back(ToType(DType::kInt64, extent, "an extent of a shared array"));
   const ArrayId array = AddBuffer(std::move(buffer));
-  if (status_.ok()) Emit(Op::kDeclare, DType::kVoid, operands, array);
+  if (Takes()) Emit(Op::kDeclare, DType::kVoid, operands, array);
   return array;
 }
 
 bool Builder::CheckArray(ArrayId array, const char* what) {
-  if (!status_.ok()) return false;
+  if (!Takes()) return false;
   if (kernel_.HasArray(array)) return true;
   if (!IsBuffer(array)) return CheckParam(array, ParamKind::kArray, what);
   Fail(absl::InvalidArgumentError(absl::StrCat(what, ": there is no array #", array & ~kBufferBit)));
@@ -219,7 +219,7 @@ void Builder::Store(ArrayId array, absl::Span<const ValueId> indices, ValueId va
   if (!CheckAccess(array, access, /*writes=*/true)) return;
   const ParamSpec& spec = kernel_.ArrayOf(array);
   operands.push_back(ConvertForStore(spec.dtype, value, absl::StrCat("'", spec.name, "'")));
-  if (status_.ok()) Emit(Op::kStore, DType::kVoid, operands, array, Access(access).Pack());
+  if (Takes()) Emit(Op::kStore, DType::kVoid, operands, array, Access(access).Pack());
 }
 
 bool Builder::CheckLanes(ArrayId array, size_t lanes) {
@@ -267,7 +267,7 @@ void Builder::StoreGroup(ArrayId array, absl::Span<const ValueId> indices, absl:
     operands.push_back(ConvertForStore(spec.dtype, value, absl::StrCat("'", spec.name, "'")));
   }
   access.lanes = static_cast<int>(values.size());
-  if (status_.ok()) Emit(Op::kStoreGroup, DType::kVoid, operands, array, access.Pack());
+  if (Takes()) Emit(Op::kStoreGroup, DType::kVoid, operands, array, access.Pack());
 }
 
 ValueId Builder::Atomic(AtomicOp op, ArrayId array, absl::Span<const ValueId> indices,
@@ -302,7 +302,7 @@ ValueId Builder::Atomic(AtomicOp op, ArrayId array, absl::Span<const ValueId> in
     Fail(absl::InvalidArgumentError(
         absl::StrCat(what, " on '", spec.name, "': its order or scope is none of memory_model.h's")));
   }
-  return status_.ok() ? Emit(Op::kAtomic, spec.dtype, all, array, access.Pack()) : kNone;
+  return Takes() ? Emit(Op::kAtomic, spec.dtype, all, array, access.Pack()) : kNone;
 }
 
 void Builder::Fence(MemoryScope scope) {

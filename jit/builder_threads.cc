@@ -13,7 +13,7 @@
 namespace slipway::ir {
 
 ValueId Builder::ThreadBarrier(BarrierReduction reduction, ValueId predicate, int id, ValueId count) {
-  if (!status_.ok()) return kNone;
+  if (!Takes()) return kNone;
   if (id < 0 || id >= kNumBarriers) {
     Fail(absl::InvalidArgumentError(absl::StrFormat("barrier %d: a block has barriers 0 to %d", id, kNumBarriers - 1)));
     return kNone;
@@ -34,7 +34,7 @@ ValueId Builder::ThreadBarrier(BarrierReduction reduction, ValueId predicate, in
     }
     operands.push_back(ToType(DType::kUInt32, count, "the number of threads that a barrier waits for"));
   }
-  if (!status_.ok()) return kNone;
+  if (!Takes()) return kNone;
   const DType result = reduction == BarrierReduction::kNone    ? DType::kVoid
                        : reduction == BarrierReduction::kCount ? DType::kUInt32
                                                                : DType::kBool;
@@ -73,7 +73,7 @@ ValueId Builder::Warp(WarpOp op, absl::Span<const ValueId> operands, int width) 
     Fail(absl::InvalidArgumentError(
         absl::StrCat("shuffle among groups of ", width, " lanes: 1, 2, 4, 8, 16 and 32 are possible")));
   }
-  if (!status_.ok()) return kNone;
+  if (!Takes()) return kNone;
   const DType result = ResultType(op, row.operands > 1 ? TypeOf(given[1]) : DType::kVoid);
   const ValueId value =
       Emit(Op::kWarp, result, given, static_cast<uint64_t>(op), IsShuffle(op) ? static_cast<uint32_t>(width) : 0);
@@ -84,7 +84,7 @@ void Builder::GridSync() { Emit(Op::kGridSync, DType::kVoid, {}); }
 
 void Builder::Sleep(ValueId nanoseconds) {
   const ValueId time = ToType(DType::kUInt32, nanoseconds, "a time to sleep");
-  if (status_.ok()) Emit(Op::kSleep, DType::kVoid, {time});
+  if (Takes()) Emit(Op::kSleep, DType::kVoid, {time});
 }
 
 void Builder::Printf(const std::string& format, absl::Span<const ValueId> operands) {
@@ -95,7 +95,7 @@ void Builder::Printf(const std::string& format, absl::Span<const ValueId> operan
   if (!checked.ok()) return Fail(checked.status());
   std::vector<ValueId> values;
   for (size_t i = 0; i < operands.size(); ++i) values.push_back(Cast(checked->types[i], operands[i]));
-  if (!status_.ok()) return;
+  if (!Takes()) return;
   kernel_.strings.push_back(std::move(checked->text));
   Emit(Op::kPrintf, DType::kVoid, values, kernel_.strings.size() - 1);
 }
@@ -124,7 +124,7 @@ void Builder::Check(ValueId condition, const std::string& message, absl::Span<co
   }
   std::vector<ValueId> values = {condition, Element()};
   for (size_t i = 0; i < operands.size(); ++i) values.push_back(Cast(checked->types[i], operands[i]));
-  if (!status_.ok()) return;
+  if (!Takes()) return;
   kernel_.checks.push_back(std::move(checked->text));
   Emit(Op::kCheck, DType::kVoid, values, kernel_.checks.size() - 1, stops ? 1 : 0);
 }

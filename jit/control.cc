@@ -26,7 +26,7 @@ const char* Builder::NameOf(Region region) {
 }
 
 bool Builder::CloseRegion(Region region, const char* call) {
-  if (!status_.ok()) return false;
+  if (!Takes()) return false;
   if (open_.back().region != region) {
     Fail(absl::FailedPreconditionError(
         depth() == 0 ? absl::StrCat(call, " closes nothing: no block is open")
@@ -51,7 +51,7 @@ bool Builder::CheckCondition(ValueId condition, const char* what) {
 void Builder::BeginIf(ValueId condition) {
   if (!CheckCondition(condition, "an if")) return;
   const ValueId owner = Emit(Op::kIf, DType::kVoid, {condition});
-  if (!status_.ok()) return;
+  if (!Takes()) return;
   const BlockId then_block = OpenRegion(Region::kThen, owner);
   kernel_.insts[owner].blocks[0] = then_block;
 }
@@ -62,13 +62,13 @@ void Builder::BeginElse() {
   kernel_.insts[owner].blocks[1] = else_block;
 }
 void Builder::EndIf() {
-  if (!status_.ok()) return;
+  if (!Takes()) return;
   if (open_.back().region == Region::kThen) BeginElse();  // Every kIf has both blocks.
   CloseRegion(Region::kElse, "the end of an if");
 }
 
 void Builder::ReopenElse() {
-  if (!status_.ok()) return;
+  if (!Takes()) return;
   const std::vector<ValueId>& block = kernel_.blocks[open_.back().block];
   const ValueId owner = block.empty() ? kNone : block.back();
   if (owner == kNone || kernel_.insts[owner].op != Op::kIf || !kernel_.blocks[kernel_.insts[owner].blocks[1]].empty()) {
@@ -92,11 +92,11 @@ ValueId Builder::BeginFor(std::string name, DType dtype, ValueId begin, ValueId 
   const std::string what = absl::StrCat("loop variable '", name, "'");
   const ValueId operands[] = {ConvertForStore(dtype, begin, what), ConvertForStore(dtype, end, what),
                               ConvertForStore(dtype, step, what)};
-  if (!status_.ok()) return kNone;
+  if (!Takes()) return kNone;
   const VarId var = static_cast<VarId>(kernel_.vars.size());
   kernel_.vars.push_back({std::move(name), dtype});
   const ValueId owner = Emit(Op::kFor, DType::kVoid, operands, var, unroll);
-  if (!status_.ok()) return kNone;
+  if (!Takes()) return kNone;
   const BlockId body = OpenRegion(Region::kFor, owner);
   kernel_.insts[owner].blocks[0] = body;
   return Read(var);
@@ -104,9 +104,9 @@ ValueId Builder::BeginFor(std::string name, DType dtype, ValueId begin, ValueId 
 void Builder::EndFor() { CloseRegion(Region::kFor, "the end of a for"); }
 
 void Builder::BeginWhile(uint32_t unroll) {
-  if (!status_.ok()) return;
+  if (!Takes()) return;
   const ValueId owner = Emit(Op::kWhile, DType::kVoid, {}, 0, unroll);
-  if (!status_.ok()) return;
+  if (!Takes()) return;
   const BlockId condition = OpenRegion(Region::kWhileCondition, owner);
   kernel_.insts[owner].blocks[0] = condition;
 }
@@ -121,9 +121,9 @@ void Builder::WhileCondition(ValueId condition) {
 void Builder::EndWhile() { CloseRegion(Region::kWhileBody, "the end of a while"); }
 
 void Builder::BeginScope() {
-  if (!status_.ok()) return;
+  if (!Takes()) return;
   const ValueId owner = Emit(Op::kScope, DType::kVoid, {});
-  if (!status_.ok()) return;
+  if (!Takes()) return;
   ++scopes_;
   const BlockId body = OpenRegion(Region::kScope, owner);
   kernel_.insts[owner].blocks[0] = body;

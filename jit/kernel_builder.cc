@@ -258,21 +258,24 @@ void KernelBuilder::Bounds(const LaunchBounds& bounds) { state_->builder.SetBoun
 // The end.
 
 absl::Status KernelBuilder::status() const {
-  return finished_ != nullptr ? finished_->status() : state_->builder.status();
+  if (finished_ == nullptr) return state_->builder.status();
+  return finished_->status().ok() && state_->builder.refused() ? state_->builder.status() : finished_->status();
 }
 
 const internal::TracedKernel& KernelBuilder::Finish() {
   if (finished_ == nullptr) {
     for (; grid_strides_ > 0 && state_->builder.depth() == grid_strides_; --grid_strides_) state_->builder.EndFor();
     finished_ = internal::FinishTrace(*state_, /*infer_read_only=*/true, /*infer_wide_accesses=*/false);
+    // An error for what may come, of which nobody is told unless something does.
     state_->Fail("something is added to it after it was built; make another KernelBuilder");
+    state_->builder.ForgetRefused();
   }
   return *finished_;
 }
 
 absl::StatusOr<std::string> KernelBuilder::Ir() {
   const internal::TracedKernel& kernel = Finish();
-  SLIPWAY_RETURN_IF_ERROR(kernel.status());
+  SLIPWAY_RETURN_IF_ERROR(status());
   return kernel.ir();
 }
 absl::StatusOr<CompiledKernel> KernelBuilder::Compile(const Device& device, bool index32,
@@ -282,7 +285,9 @@ absl::StatusOr<CompiledKernel> KernelBuilder::Compile(const Device& device, bool
 }
 absl::StatusOr<CompiledKernel> KernelBuilder::Compile(const Target& target, bool index32,
                                                       const CompileOptions& options) {
-  return Finish().Compile(target, index32, options);
+  const internal::TracedKernel& kernel = Finish();
+  SLIPWAY_RETURN_IF_ERROR(status());
+  return kernel.Compile(target, index32, options);
 }
 absl::StatusOr<std::vector<CompiledKernel>> KernelBuilder::CompileForAll(absl::Span<const Target> targets, bool index32,
                                                                          const CompileOptions& options) {

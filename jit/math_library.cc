@@ -219,7 +219,9 @@ absl::Status CheckLibclcHas(absl::string_view symbol) {
   }
   return absl::UnimplementedError(absl::StrCat(
       stem, stem == "tgamma" ? " is wrong by hundreds of units in the last place in libclc" : " is not in libclc",
-      ", the only math library found: install the CUDA toolkit or set SLIPWAY_LIBDEVICE to a libdevice.10.bc"));
+      ", the math library of this compilation; libdevice has it: it comes with the CUDA toolkit, or set "
+      "SLIPWAY_LIBDEVICE "
+      "to a libdevice.10.bc"));
 }
 
 absl::StatusOr<std::string> Extract(const CompileOptions& options, const std::vector<std::string>& symbols,
@@ -333,6 +335,28 @@ MathLibrary ResolveMathLibrary(MathLibrary library) {
   return libraries.libdevice.empty() && !libraries.libclc.empty() ? MathLibrary::kLibclc : MathLibrary::kLibdevice;
 }
 
+namespace {
+
+// In a kernel that calls the library in more places than this, functions of more than a few instructions stay calls:
+// each copy brings branches, and LLVM takes time for them, on both of its ways to machine code, that grows with the
+// square of their number.
+constexpr unsigned kMostCopies = 200;
+constexpr unsigned kFewInstructions = 20;
+
+void LimitCopies(const std::vector<std::string>& symbols, llvm::Module& module) {
+  unsigned calls = 0;
+  for (const std::string& symbol : symbols) calls += module.getFunction(symbol)->getNumUses();
+  if (calls <= kMostCopies) return;
+  for (const std::string& symbol : symbols) {
+    llvm::Function& function = *module.getFunction(symbol);
+    if (function.getInstructionCount() <= kFewInstructions) continue;
+    function.removeFnAttr(llvm::Attribute::AlwaysInline);
+    function.addFnAttr(llvm::Attribute::NoInline);
+  }
+}
+
+}  // namespace
+
 absl::Status LinkMath(const CompileOptions& options, const std::vector<std::string>& symbols, const Target& target,
                       llvm::Module& module) {
   const MathLibrary library = options.math;
@@ -350,6 +374,7 @@ absl::Status LinkMath(const CompileOptions& options, const std::vector<std::stri
   for (const std::string& symbol : sorted) {
     module.getFunction(symbol)->setLinkage(llvm::GlobalValue::InternalLinkage);
   }
+  LimitCopies(sorted, module);
   return absl::OkStatus();
 }
 

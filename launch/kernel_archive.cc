@@ -34,9 +34,10 @@
 namespace slipway {
 namespace {
 
-// Header, rows of kernels, rows of texts, and what the rows tell of. The header's checksum covers all rows, a row's
-// what it tells of. Rows are sorted, so that one is found without a look at the others.
-constexpr char kMagic[16] = "slipway kernel4";
+// Header, rows of kernels, rows of texts, and what the rows tell of. The header's checksum covers the header, a row's
+// what it tells of, in which what else stands in the row stands once more. Rows are sorted, so that one is found
+// without a look at the others.
+constexpr char kMagic[16] = "slipway kernel5";
 struct Header {
   char magic[sizeof(kMagic)] = {};
   uint64_t checksum[2] = {};  // Of what follows in the header.
@@ -61,12 +62,14 @@ struct KernelRow {
 
 struct Record {
   CompiledKernel kernel;
-  uint64_t text = 0;  // Its PTX, by the row.
+  uint64_t number = 0;  // As its row has it.
+  uint64_t text = 0;    // Its PTX, by the row.
 };
 template <class Bytes, class R>
 void Visit(Bytes& bytes, R& record) {
   auto& kernel = record.kernel;
   bytes.Text(kernel.name);
+  bytes.Number(record.number);
   bytes.Number(record.text);
   bytes.Number(kernel.grid_stride);
   bytes.Number(kernel.along_x);
@@ -124,12 +127,13 @@ std::string EncodeKernels(absl::Span<const CompiledKernel> kernels) {
   std::vector<std::string_view> texts;
   std::map<std::string_view, uint64_t> known;
   std::vector<std::string> records;
-  for (const CompiledKernel& kernel : kernels) {
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    const CompiledKernel& kernel = kernels[i];
     const std::string_view ptx = kernel.inspection == nullptr ? std::string_view() : kernel.inspection->ptx;
     const auto [text, is_new] = known.emplace(ptx, texts.size());
     if (is_new) texts.push_back(ptx);
     internal::ByteWriter writer;
-    const Record record{kernel, text->second};
+    const Record record{kernel, i, text->second};
     Visit(writer, record);
     records.push_back(writer.Take());
   }
@@ -226,7 +230,10 @@ struct KernelArchive::State {
     Record record;
     internal::ByteReader reader(bytes);
     Visit(reader, record);
-    if (!reader.Done() || record.text >= header.texts || NameHash(record.kernel.name) != row.name_hash) return error;
+    if (!reader.Done() || record.text >= header.texts || record.number != row.number ||
+        NameHash(record.kernel.name) != row.name_hash) {
+      return error;
+    }
     SLIPWAY_ASSIGN_OR_RETURN(const Text text, TextOf(record.text));
     record.kernel.inspection = text.inspection;
     record.kernel.modules = text.modules;

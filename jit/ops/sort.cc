@@ -133,20 +133,27 @@ absl::Status Queue(const Stream& stream, const Sorting& sorting, const Results& 
   return absl::OkStatus();
 }
 
+// Whether int32 counts so many.
+bool FitsInt32(int64_t positions) { return positions <= int64_t{INT32_MAX} + 1; }
+
 absl::StatusOr<AnyArrayView> CheckOrder(const Stream& stream, const Argument& order, absl::Span<const int64_t> shape,
                                         int64_t positions) {
   SLIPWAY_ASSIGN_OR_RETURN(const AnyArrayView view, sort::Output(stream, order, DType::kVoid, shape));
   if (view.dtype() != DType::kInt64 && view.dtype() != DType::kInt32) {
     return order.Refused("positions are int64 or int32; give an array of one of these");
   }
-  if (view.dtype() == DType::kInt32 && positions > int64_t{INT32_MAX} + 1) {
+  if (view.dtype() == DType::kInt32 && !FitsInt32(positions)) {
     return order.Refused(absl::StrCat(positions, " positions are more than int32 counts; give an int64 array"));
   }
   return view;
 }
 
-absl::Status CheckIndex(std::string_view call, DType index) {
-  if (index == DType::kInt64 || index == DType::kInt32) return absl::OkStatus();
+absl::Status CheckIndex(std::string_view call, DType index, int64_t positions) {
+  if (index == DType::kInt64 || (index == DType::kInt32 && FitsInt32(positions))) return absl::OkStatus();
+  if (index == DType::kInt32) {
+    return absl::InvalidArgumentError(absl::StrCat(AsAbsl(call), ": options.index is int32, which does not count ",
+                                                   positions, " positions; use kInt64"));
+  }
   return absl::InvalidArgumentError(
       absl::StrCat(AsAbsl(call), ": options.index is ", AsAbsl(Name(index)), "; positions are kInt64 or kInt32"));
 }
@@ -205,7 +212,7 @@ absl::Status SortInto(const Stream& stream, const Arg& sorted, const Arg& keys, 
 
 absl::StatusOr<AnyArray> Argsort(const Stream& stream, const Arg& keys, const SortOptions& options) {
   SLIPWAY_ASSIGN_OR_RETURN(const Sorting sorting, Check(stream, {"Argsort", "keys", keys}, options));
-  SLIPWAY_RETURN_IF_ERROR(CheckIndex("Argsort", options.index));
+  SLIPWAY_RETURN_IF_ERROR(CheckIndex("Argsort", options.index, sorting.length()));
   SLIPWAY_ASSIGN_OR_RETURN(AnyArray order, NewLike(stream, sorting.keys, options.index));
   SLIPWAY_ASSIGN_OR_RETURN(const AnyArrayView to, CheckOrder(stream, {"Argsort", "the result", order},
                                                              sorting.keys.shape(), sorting.length()));
@@ -317,7 +324,7 @@ absl::StatusOr<AnyArray> SegmentedArgsort(const Stream& stream, const Arg& keys,
   constexpr std::string_view kCall = "SegmentedArgsort";
   SLIPWAY_ASSIGN_OR_RETURN(const Sorting sorting, CheckSegmented(stream, {kCall, "keys", keys}, options));
   SLIPWAY_ASSIGN_OR_RETURN(const AnyArrayView bounds, sort::Offsets(stream, {kCall, "offsets", offsets}));
-  SLIPWAY_RETURN_IF_ERROR(CheckIndex(kCall, options.index));
+  SLIPWAY_RETURN_IF_ERROR(CheckIndex(kCall, options.index, sorting.length()));
   SLIPWAY_ASSIGN_OR_RETURN(AnyArray order, NewLike(stream, sorting.keys, options.index));
   SLIPWAY_ASSIGN_OR_RETURN(const AnyArrayView to,
                            CheckOrder(stream, {kCall, "the result", order}, sorting.keys.shape(), sorting.length()));

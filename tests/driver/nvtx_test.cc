@@ -52,7 +52,7 @@ TEST_F(NvtxTest, EveryPieceOfWorkIsARangeNamedAfterItsKernel) {
         RunPair(HookPoint::kBeforeLaunch, HookPoint::kAfterLaunch);
         RunPair(HookPoint::kBeforeGraphLaunch, HookPoint::kAfterGraphLaunch);
         std::fputs(Log(library).c_str(), stderr);
-        std::exit(0);
+        std::_Exit(0);
       },
       testing::ExitedWithCode(0),
       HasSubstr("domain slipway\n"

@@ -361,10 +361,10 @@ TEST(CompileMath, WhatLibclcLacksIsRefusedByName) {
   const absl::Status status =
       Compile(Unary(Op::kErfinv, DType::kFloat64), kTarget, {.math = MathLibrary::kLibclc}).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kUnimplemented);
-  EXPECT_EQ(
-      status.message(),
-      "erfinv is not in libclc, the only math library found: install the CUDA toolkit or set SLIPWAY_LIBDEVICE to a "
-      "libdevice.10.bc");
+  EXPECT_EQ(status.message(),
+            "erfinv is not in libclc, the math library of this compilation; libdevice has it: it comes with the CUDA "
+            "toolkit, or "
+            "set SLIPWAY_LIBDEVICE to a libdevice.10.bc");
 }
 
 // The library is looked up once in a process, so these have processes of their own.

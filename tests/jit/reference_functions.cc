@@ -265,8 +265,8 @@ bool PartOfReal(const OpCase& c, const uint64_t* operands, Expected* expected) {
       *expected = {FloatBits(c.type, std::isnan(x) ? x : std::signbit(x) ? kPi : 0), 1};
       return true;
     case Op::kNorm: {
-      const __int128 n = is_float ? 0 : IntFromBits(c.type, operands[0]);
-      *expected = {is_float ? FloatBits(c.type, x * x) : IntToBits(c.type, n * n)};
+      const auto n = static_cast<unsigned __int128>(is_float ? 0 : IntFromBits(c.type, operands[0]));
+      *expected = {is_float ? FloatBits(c.type, x * x) : IntToBits(c.type, static_cast<__int128>(n * n))};
       return true;
     }
     case Op::kProj:

@@ -479,5 +479,23 @@ TEST(ArgumentOfAnArrayWithoutDimensions, IsItsOnlyElement) {
   EXPECT_EQ(y->ToVector<int64_t>().value(), std::vector<int64_t>{0});
 }
 
+// So many calls of the library that its functions are no longer copied into the kernel: as many as a text may have.
+TEST_F(StatementsTest, AsManyCostlyCallsAsThereMayBe) {
+  std::string text = "y = ";
+  for (int k = 0; k < 1024; ++k)
+    text += (k == 0 ? "" : " + ") + std::string(k % 2 == 0 ? "sin" : "exp") + "(x / " + std::to_string(k + 1) + ")";
+  const auto x = From<float>({0.5f, 2, -3}), y = From<float>({0, 0, 0});
+  Into(text, "", y, x);
+  const std::vector<float> got = Values(y), given = Values(x);
+  for (size_t i = 0; i < 3; ++i) {
+    double wanted = 0;
+    for (int k = 0; k < 1024; ++k) {
+      const double at = double{given[i]} / (k + 1);
+      wanted += k % 2 == 0 ? std::sin(at) : std::exp(at);
+    }
+    EXPECT_NEAR(got[i], wanted, 0.05);  // Half an ulp of float32 around 500 for each addition, and then some.
+  }
+}
+
 }  // namespace
 }  // namespace slipway
