@@ -1,5 +1,5 @@
-// Modifiers that an instruction's type does not allow: `add.ftz.s32`, `min.NaN.f64`. Emitters take what they know of and
-// do not ask whether it goes together; ptxas, and so a driver, does.
+// Modifiers that an instruction's type does not allow: `add.ftz.s32`, `min.NaN.f64`. Emitters take what they know of
+// and do not ask whether it goes together; ptxas, and so a driver, does.
 #ifndef SLIPWAY_DRIVER_CPU_TRANSLATE_MODIFIERS_H_
 #define SLIPWAY_DRIVER_CPU_TRANSLATE_MODIFIERS_H_
 

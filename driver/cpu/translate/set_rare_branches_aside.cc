@@ -253,7 +253,7 @@ class Rewriter {
         comes->addIncoming(b_.getInt8(predecessor == rare ? 1 : 0), predecessor);
       }
     }
-    Count(header, latch, preheader, after, count, map);
+    Count(latch, preheader, after, count, map);
     if (looks) {
       b_.SetInsertPoint(latch->getTerminator());
       Value* const place = b_.CreateInBoundsGEP(b_.getInt8Ty(), comes_, llvm::cast<Value>(map[loop_.threads.index]));
@@ -290,21 +290,11 @@ class Rewriter {
   }
 
   // The copy counts from 0 to `count`; everything but its counting sees the thread's own number.
-  void Count(BasicBlock* header, BasicBlock* latch, BasicBlock* preheader, BasicBlock* after, Value* count,
-             llvm::ValueToValueMapTy& map) {
+  void Count(BasicBlock* latch, BasicBlock* preheader, BasicBlock* after, Value* count, llvm::ValueToValueMapTy& map) {
     auto* const index = llvm::cast<llvm::PHINode>(map[loop_.threads.index]);
     auto* const exit_test = llvm::cast<llvm::ICmpInst>(map[loop_.threads.exit_test]);
-    auto* const next = llvm::cast<Instruction>(exit_test->getOperand(0));
-    llvm::IRBuilder<> b(header, header->getFirstInsertionPt());
-    Value* const thread = b.CreateAdd(index, from_, "", true, true);
-    index->replaceUsesWithIf(thread, [&](llvm::Use& use) { return use.getUser() != next && use.getUser() != thread; });
-    b.SetInsertPoint(next->getNextNode());
-    Value* const next_thread = b.CreateAdd(next, from_, "", true, true);
-    next->replaceUsesWithIf(next_thread, [&](llvm::Use& use) {
-      return use.getUser() != index && use.getUser() != exit_test && use.getUser() != next_thread;
-    });
     index->replaceIncomingBlockWith(preheader_, preheader);
-    exit_test->setOperand(1, count);
+    CountFrom(index, exit_test, from_, count);
     latch->getTerminator()->replaceSuccessorWith(exit_, after);
     latch->getTerminator()->setMetadata(llvm::LLVMContext::MD_loop, CopyOfLoopId());
   }

@@ -533,18 +533,8 @@ class Splitter {
     auto* const exit_test = llvm::cast<llvm::ICmpInst>(map[loop_.threads.exit_test]);
     auto* const latch = llvm::cast<BasicBlock>(map[loop_.latch]);
     auto* const header = llvm::cast<BasicBlock>(map[loop_.header]);
-    auto* const next = llvm::cast<Instruction>(exit_test->getOperand(0));
-    // The copy counts from 0, too; everything else sees the thread's own number.
-    llvm::IRBuilder<> b(header, header->getFirstInsertionPt());
-    Value* const thread = b.CreateAdd(index, from_, "", true, true);
-    index->replaceUsesWithIf(thread, [&](llvm::Use& use) { return use.getUser() != next && use.getUser() != thread; });
-    b.SetInsertPoint(next->getNextNode());
-    Value* const next_thread = b.CreateAdd(next, from_, "", true, true);
-    next->replaceUsesWithIf(next_thread, [&](llvm::Use& use) {
-      return use.getUser() != index && use.getUser() != exit_test && use.getUser() != next_thread;
-    });
     index->replaceIncomingBlockWith(loop_.preheader, before);
-    exit_test->setOperand(1, count);
+    CountFrom(index, exit_test, from_, count);
     latch->getTerminator()->replaceSuccessorWith(loop_.exit, done);
     llvm::cast<BranchInst>(latch->getTerminator())->setMetadata(llvm::LLVMContext::MD_loop, CopyOfLoopId());
     return header;

@@ -1,5 +1,6 @@
 #include "driver/cpu/translate/thread_loop.h"
 
+#include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/PatternMatch.h"
 #include "llvm/Transforms/Utils/LoopUtils.h"
 
@@ -37,6 +38,19 @@ std::optional<ThreadLoop> MatchThreadLoop(const llvm::Loop& loop) {
   if (!loop.isLoopInvariant(found.bound) || (stays != llvm::CmpInst::ICMP_NE && stays != llvm::CmpInst::ICMP_ULT))
     return std::nullopt;
   return found;
+}
+
+void CountFrom(llvm::PHINode* index, llvm::ICmpInst* exit_test, llvm::Value* from, llvm::Value* count) {
+  auto* const next = llvm::cast<llvm::Instruction>(exit_test->getOperand(0));
+  llvm::IRBuilder<> b(index->getParent(), index->getParent()->getFirstInsertionPt());
+  llvm::Value* const thread = b.CreateAdd(index, from, "", true, true);
+  index->replaceUsesWithIf(thread, [&](llvm::Use& use) { return use.getUser() != next && use.getUser() != thread; });
+  b.SetInsertPoint(next->getNextNode());
+  llvm::Value* const next_thread = b.CreateAdd(next, from, "", true, true);
+  next->replaceUsesWithIf(next_thread, [&](llvm::Use& use) {
+    return use.getUser() != index && use.getUser() != exit_test && use.getUser() != next_thread;
+  });
+  exit_test->setOperand(1, count);
 }
 
 void KeepScalar(llvm::Loop& loop) {

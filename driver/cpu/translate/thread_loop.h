@@ -22,6 +22,10 @@ struct ThreadLoop {
 // Of any loop that counts so and leaves at its latch alone, with no value of the loop used behind it through a phi.
 std::optional<ThreadLoop> MatchThreadLoop(const llvm::Loop& loop);
 
+// Makes a copy of a thread loop, of which these are parts, count from 0 to `count`. Everything but its counting sees
+// the thread's own number, which is `from` more.
+void CountFrom(llvm::PHINode* index, llvm::ICmpInst* exit_test, llvm::Value* from, llvm::Value* count);
+
 // For a copy that seldom runs: not worth the time that vectorising and unrolling it would take.
 void KeepScalar(llvm::Loop& loop);
 
