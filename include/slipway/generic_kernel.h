@@ -216,8 +216,8 @@ class GenericKernel {
     Kernel kernel;
   };
   // Specialisations by device and types of the arguments, for look-ups without a lock. Several may be for the same
-  // types and ask for other layouts. Slots are filled and never emptied; half of them at most, so that an empty one is
-  // met.
+  // types and ask for other layouts. Slots are filled and never emptied; a quarter of them at most, so that most
+  // look-ups end at the first, and all at an empty one.
   struct TypeTable {
     explicit TypeTable(size_t capacity) : mask(capacity - 1), slots(new std::atomic<const Variant*>[capacity]()) {}
     const size_t mask;  // The capacity is a power of two.

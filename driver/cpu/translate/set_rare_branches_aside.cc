@@ -121,16 +121,9 @@ std::optional<Candidate> Match(llvm::Loop& loop) {
   Candidate found{&loop, *threads};
   if (!FindRare(&found)) return std::nullopt;
   size_t instructions = 0;
+  for (const BasicBlock* block : loop.blocks()) instructions += block->size();
+  if (instructions > kMostInstructions || IsUsedBehind(loop)) return std::nullopt;
   std::vector<const llvm::StoreInst*> stores;
-  for (BasicBlock* block : loop.blocks()) {
-    instructions += block->size();
-    for (const Instruction& instruction : *block) {
-      for (const llvm::User* user : instruction.users()) {
-        if (!loop.contains(llvm::cast<Instruction>(user))) return std::nullopt;
-      }
-    }
-  }
-  if (instructions > kMostInstructions) return std::nullopt;
   for (const BasicBlock* block : found.often) {
     const Instruction* const end = block->getTerminator();
     if (!llvm::isa<llvm::BranchInst>(end) && !llvm::isa<llvm::SwitchInst>(end)) return std::nullopt;
@@ -296,14 +289,7 @@ class Rewriter {
     index->replaceIncomingBlockWith(preheader_, preheader);
     CountFrom(index, exit_test, from_, count);
     latch->getTerminator()->replaceSuccessorWith(exit_, after);
-    latch->getTerminator()->setMetadata(llvm::LLVMContext::MD_loop, CopyOfLoopId());
-  }
-
-  llvm::MDNode* CopyOfLoopId() {
-    llvm::SmallVector<llvm::Metadata*, 4> parts(id_->op_begin(), id_->op_end());
-    llvm::MDNode* const copy = llvm::MDNode::getDistinct(b_.getContext(), parts);
-    copy->replaceOperandWith(0, copy);
-    return copy;
+    latch->getTerminator()->setMetadata(llvm::LLVMContext::MD_loop, CopyOfLoopId(*id_));
   }
 
   // The one that all accesses of threads are in.

@@ -253,15 +253,9 @@ std::optional<Candidate> Match(llvm::Loop& loop, const llvm::DominatorTree& domi
                   loop.getHeader(),
                   loop.getLoopLatch(),
                   loop.getUniqueExitBlock()};
+  if (IsUsedBehind(loop)) return std::nullopt;
   size_t instructions = 0;
-  for (BasicBlock* block : found.blocks) {
-    instructions += block->size();
-    for (Instruction& instruction : *block) {
-      for (const llvm::User* user : instruction.users()) {
-        if (!loop.contains(llvm::cast<Instruction>(user))) return std::nullopt;
-      }
-    }
-  }
+  for (const BasicBlock* block : found.blocks) instructions += block->size();
   for (BasicBlock* block : found.blocks) {
     auto* const branch = llvm::dyn_cast<BranchInst>(block->getTerminator());
     if (branch == nullptr || branch->isUnconditional() || block == found.latch) continue;
@@ -541,16 +535,12 @@ class Splitter {
   }
 
   llvm::MDNode* CopyOfLoopId() {
-    llvm::SmallVector<llvm::Metadata*, 4> parts(id_->op_begin(), id_->op_end());
+    if (!masks_are_cheap_) return slipway::cpu::CopyOfLoopId(*id_);
     // What is left of a range after whole vectors, seven of thirty-one threads, costs more than they do.
-    if (masks_are_cheap_) {
-      parts.push_back(llvm::MDNode::get(b_.getContext(),
-                                        {llvm::MDString::get(b_.getContext(), "llvm.loop.vectorize.predicate.enable"),
-                                         llvm::ConstantAsMetadata::get(b_.getTrue())}));
-    }
-    llvm::MDNode* const copy = llvm::MDNode::getDistinct(b_.getContext(), parts);
-    copy->replaceOperandWith(0, copy);
-    return copy;
+    return slipway::cpu::CopyOfLoopId(
+        *id_, {llvm::MDNode::get(b_.getContext(),
+                                 {llvm::MDString::get(b_.getContext(), "llvm.loop.vectorize.predicate.enable"),
+                                  llvm::ConstantAsMetadata::get(b_.getTrue())})});
   }
 
   const Candidate& loop_;

@@ -40,6 +40,25 @@ std::optional<ThreadLoop> MatchThreadLoop(const llvm::Loop& loop) {
   return found;
 }
 
+bool IsUsedBehind(const llvm::Loop& loop) {
+  for (const llvm::BasicBlock* block : loop.blocks()) {
+    for (const llvm::Instruction& instruction : *block) {
+      for (const llvm::User* user : instruction.users()) {
+        if (!loop.contains(llvm::cast<llvm::Instruction>(user))) return true;
+      }
+    }
+  }
+  return false;
+}
+
+llvm::MDNode* CopyOfLoopId(const llvm::MDNode& id, llvm::ArrayRef<llvm::Metadata*> more) {
+  llvm::SmallVector<llvm::Metadata*, 4> parts(id.op_begin(), id.op_end());
+  parts.append(more.begin(), more.end());
+  llvm::MDNode* const copy = llvm::MDNode::getDistinct(id.getContext(), parts);
+  copy->replaceOperandWith(0, copy);
+  return copy;
+}
+
 void CountFrom(llvm::PHINode* index, llvm::ICmpInst* exit_test, llvm::Value* from, llvm::Value* count) {
   auto* const next = llvm::cast<llvm::Instruction>(exit_test->getOperand(0));
   llvm::IRBuilder<> b(index->getParent(), index->getParent()->getFirstInsertionPt());

@@ -22,6 +22,12 @@ struct ThreadLoop {
 // Of any loop that counts so and leaves at its latch alone, with no value of the loop used behind it through a phi.
 std::optional<ThreadLoop> MatchThreadLoop(const llvm::Loop& loop);
 
+// Whether anything behind a loop uses a value that it computes.
+bool IsUsedBehind(const llvm::Loop& loop);
+
+// A loop's metadata for a copy of it, and more entries.
+llvm::MDNode* CopyOfLoopId(const llvm::MDNode& id, llvm::ArrayRef<llvm::Metadata*> more = {});
+
 // Makes a copy of a thread loop, of which these are parts, count from 0 to `count`. Everything but its counting sees
 // the thread's own number, which is `from` more.
 void CountFrom(llvm::PHINode* index, llvm::ICmpInst* exit_test, llvm::Value* from, llvm::Value* count);

@@ -211,12 +211,9 @@ std::optional<Candidate> Match(llvm::Loop& loop, llvm::LoopInfo& loops) {
     length += block->size();
     for (const Instruction& instruction : *block) {
       if (!CanBeWidened(instruction)) return std::nullopt;
-      for (const llvm::User* user : instruction.users()) {
-        if (!loop.contains(llvm::cast<Instruction>(user))) return std::nullopt;
-      }
     }
   }
-  if (length > kMostInstructions) return std::nullopt;
+  if (length > kMostInstructions || IsUsedBehind(loop)) return std::nullopt;
   llvm::LoopBlocksRPO order(&loop);
   order.perform(&loops);
   return Candidate{&loop, *threads, {order.begin(), order.end()}};
