@@ -14,7 +14,7 @@
 //          addresses   the same with contiguous arrays for parameters that are addresses (so many arrays and a scalar)
 //          list        Kernel::Launch with a list of Args: both are only known at run time
 //          signature   GenericKernel: the specialisation is found by the arguments
-//          signature~  the same where it is not the one that is looked at first, but one of a hundred
+//          signature~  the same where it is one of a hundred
 //          trait       dynamic, with an application's own tensors for arguments
 //          elementwise a formula over the arguments, the first array its output, evaluated into it; shapes and strides
 //                      are the same from launch to launch

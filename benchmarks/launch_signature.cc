@@ -4,14 +4,13 @@
 namespace slipway::launch_cases {
 namespace {
 
-// The kernel, after the first of the case's launches if `is_last` is false, and then others for a hundred kinds of
-// arguments: launches find it among these, and never look at it first.
+// The kernel; if `is_alone` is false after launches for a hundred other kinds of arguments, made after the case's own.
 template <class Case>
-GenericKernel MakeKernel(const Bench& bench, bool is_last) {
+GenericKernel MakeKernel(const Bench& bench, bool is_alone) {
   const GenericKernel kernel("k", [](const Device& device, const Signature& signature) {
     return Kernel::Load(device, EmptyKernel(signature));
   });
-  if (is_last) return kernel;
+  if (is_alone) return kernel;
   Repeat(bench.changing.first(), 1000, [&](const ArgumentSet& set) {
     return Case::Apply(set, [&](const auto&... args) { return kernel(bench.stream, ForSize(1), args...).ok(); });
   });
@@ -23,9 +22,9 @@ GenericKernel MakeKernel(const Bench& bench, bool is_last) {
   return kernel;
 }
 
-template <class Case, bool is_last>
+template <class Case, bool is_alone>
 Run Prepare(const Bench& bench) {
-  const GenericKernel kernel = MakeKernel<Case>(bench, is_last);
+  const GenericKernel kernel = MakeKernel<Case>(bench, is_alone);
   return [&bench, kernel](const Stream& stream, int64_t launches) {
     Repeat(bench.changing.first(), launches, [&](const ArgumentSet& set) SLIPWAY_INLINE {
       return Case::Apply(

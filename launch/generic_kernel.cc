@@ -177,12 +177,13 @@ internal::PlainDemand PlainDemandOf(const Kernel& kernel, const Signature& asked
 
 }  // namespace
 
-constinit GenericKernel::Last GenericKernel::unused_;
+constinit const GenericKernel::TypeTable GenericKernel::none_;
+constinit GenericKernel::Launched GenericKernel::unused_;
 
 GenericKernel::State& GenericKernel::MakeState() const {
   auto made = std::make_unique<State>(
       recipe_.name, recipe_.make_maker == nullptr ? nullptr : recipe_.make_maker(recipe_.name, recipe_.kept));
-  Last* used = &unused_;
+  Launched* used = &unused_;
   if (used_.compare_exchange_strong(used, made.get(), std::memory_order_acq_rel)) return *made.release();
   return static_cast<State&>(*used);  // Another thread's.
 }
@@ -203,7 +204,7 @@ GenericKernel::GenericKernel(const GenericKernel& other) {
 }
 
 GenericKernel& GenericKernel::operator=(GenericKernel other) noexcept {
-  Last* const used = used_.load(std::memory_order_relaxed);
+  Launched* const used = used_.load(std::memory_order_relaxed);
   used_.store(other.used_.load(std::memory_order_relaxed), std::memory_order_relaxed);
   other.used_.store(used, std::memory_order_relaxed);
   std::swap(recipe_, other.recipe_);
@@ -315,42 +316,51 @@ absl::Status GenericKernel::Precompile(const Device& device, absl::Span<const Si
 }
 
 void GenericKernel::Remember(const Variant* variant) const {
-  // The slot that has it, or the empty one where it would be.
-  const auto slot_of = [](const TypeTable& table, const Variant* variant) {
-    for (uint64_t at = HashTypes(variant->device, variant->type_words.data(), variant->type_words.size());; ++at) {
-      std::atomic<const Variant*>& slot = table.slots[at & table.mask];
+  // The slot that has it, or the empty one where it would be; and the first on the way that has one of its types.
+  using Slot = std::atomic<const Variant*>;
+  struct Place {
+    Slot *own, *first;
+  };
+  const auto place_in = [](const TypeTable& table, const Variant* variant) {
+    Slot* first = nullptr;
+    for (uint64_t at = HashTypes(variant->type_words);; ++at) {
+      Slot& slot = table.slots[at & table.mask];
       const Variant* const there = slot.load(std::memory_order_relaxed);
-      if (there == nullptr || there == variant) return &slot;
+      if (first == nullptr && there != nullptr && there->type_words == variant->type_words) first = &slot;
+      if (there == nullptr || there == variant) return Place{&slot, first};
     }
   };
   const auto has = [&](const TypeTable& table) {
-    return slot_of(table, variant)->load(std::memory_order_relaxed) != nullptr;
+    return place_in(table, variant).own->load(std::memory_order_relaxed) != nullptr;
   };
   State& state = this->state();
-  const TypeTable* const table = state.by_types.load(std::memory_order_acquire);
-  if (table != nullptr && has(*table)) return;
+  if (has(*state.by_types.load(std::memory_order_acquire))) return;
   const std::lock_guard lock(state.mutex);
   if (!state.tables.empty() && has(*state.tables.back())) return;  // Another thread's doing.
   const size_t capacity = state.tables.empty() ? 0 : state.tables.back()->mask + 1;
-  if (4 * ++state.launched > capacity) {
+  if (8 * ++state.launched > capacity) {
     // The new table is filled before anybody can see it.
-    auto larger = std::make_unique<const TypeTable>(std::max<size_t>(2 * capacity, 8));
+    auto larger = std::make_unique<const TypeTable>(std::max<size_t>(2 * capacity, 16));
     for (size_t i = 0; i < capacity; ++i) {
       const Variant* const each = state.tables.back()->slots[i].load(std::memory_order_relaxed);
-      if (each != nullptr) slot_of(*larger, each)->store(each, std::memory_order_relaxed);
+      if (each != nullptr) place_in(*larger, each).own->store(each, std::memory_order_relaxed);
     }
-    slot_of(*larger, variant)->store(variant, std::memory_order_relaxed);
-    state.by_types.store(larger.get(), std::memory_order_release);
     state.tables.push_back(std::move(larger));
-  } else {
-    slot_of(*state.tables.back(), variant)->store(variant, std::memory_order_release);
   }
+  // In front of the others of its types: none of those fitted this call, whereas it may fit theirs, as a kernel does
+  // that was told of aligned arrays and asks for none. The one in front goes to the end before it is replaced.
+  const TypeTable& table = *state.tables.back();
+  const Place place = place_in(table, variant);
+  if (place.first != nullptr) {
+    place.own->store(place.first->load(std::memory_order_relaxed), std::memory_order_release);
+  }
+  (place.first != nullptr ? place.first : place.own)->store(variant, std::memory_order_release);
+  state.by_types.store(&table, std::memory_order_release);
 }
 
 void GenericKernel::Clear() const {
   State& state = this->state();
-  state.last.store(nullptr, std::memory_order_release);
-  state.by_types.store(nullptr, std::memory_order_release);
+  state.by_types.store(&none_, std::memory_order_release);
   state.cache.Clear();
   const std::lock_guard lock(state.mutex);
   state.tables.clear();
@@ -365,11 +375,7 @@ absl::Status GenericKernel::Launch(const Stream& stream, const LaunchConfig& con
         absl::StrCat("kernel '", state().name, "': the stream was moved from or destroyed; launch on one that lives"));
   }
   SLIPWAY_ASSIGN_OR_RETURN(const Variant* variant, Find(stream.device(), args));
-  State& state = this->state();
-  if (state.last.load(std::memory_order_relaxed) != variant) {
-    Remember(variant);
-    state.last.store(variant, std::memory_order_release);
-  }
+  Remember(variant);
   return variant->kernel.Launch(stream, config, args);
 }
 

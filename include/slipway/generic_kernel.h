@@ -10,6 +10,7 @@
 #define SLIPWAY_GENERIC_KERNEL_H_
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <concepts>
 #include <cstddef>
@@ -22,6 +23,7 @@
 #include <string>
 #include <tuple>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -168,8 +170,8 @@ class GenericKernel {
 
   // Queues the specialisation for these arguments on `stream`. Errors as Kernel::Launch's, and the maker's. It costs
   // little more than a typed launch (than a dynamic one, where an argument's type is known at run time only, or arrays
-  // are of both layouts): no allocation, no lock. Where calls have arguments of other kinds in turn, the specialisation
-  // is looked up by their types, however many there are, at a cost of some ten nanoseconds.
+  // are of both layouts): no allocation, no lock. The specialisation is looked up by the arguments' types, at the same
+  // cost however many there are, and whichever the last call was for.
   template <internal::Packable... Args>
   [[gnu::always_inline]] absl::Status operator()(const Stream& stream, const LaunchConfig& config,
                                                  const Args&... args) const;
@@ -215,21 +217,25 @@ class GenericKernel {
     Facts forbidden = 0;  // What the arrays must not all have: that of which it was made without, as kIndex32.
     Kernel kernel;
   };
-  // Specialisations by device and types of the arguments, for look-ups without a lock. Several may be for the same
-  // types and ask for other layouts. Slots are filled and never emptied; a quarter of them at most, so that most
+  // Specialisations by the types of their arguments, for look-ups without a lock. Several may be for the same types,
+  // and for other devices or layouts. Slots are filled and never emptied; an eighth of them at most, so that most
   // look-ups end at the first, and all at an empty one.
   struct TypeTable {
-    explicit TypeTable(size_t capacity) : mask(capacity - 1), slots(new std::atomic<const Variant*>[capacity]()) {}
+    constexpr TypeTable() : mask(0), slots(&none) {}
+    explicit TypeTable(size_t capacity)
+        : owned(new std::atomic<const Variant*>[capacity]()), mask(capacity - 1), slots(owned.get()) {}
+
+    std::atomic<const Variant*> none{nullptr};
+    const std::unique_ptr<std::atomic<const Variant*>[]> owned;
     const size_t mask;  // The capacity is a power of two.
-    const std::unique_ptr<std::atomic<const Variant*>[]> slots;
+    std::atomic<const Variant*>* const slots;
   };
-  // What launches look at: a specialisation that one has had, and all of those.
-  struct Last {
-    std::atomic<const Variant*> last{nullptr};
-    std::atomic<const TypeTable*> by_types{nullptr};
+  // What launches look at.
+  struct Launched {
+    std::atomic<const TypeTable*> by_types{&none_};
   };
   // What copies share.
-  struct State : Last {
+  struct State : Launched {
     State(std::string n, Maker m) : name(std::move(n)), maker(std::move(m)) {}
     const std::string name;
     const Maker maker;
@@ -243,7 +249,7 @@ class GenericKernel {
   };
 
   State& state() const {
-    Last* const used = used_.load(std::memory_order_acquire);
+    Launched* const used = used_.load(std::memory_order_acquire);
     return used == &unused_ ? MakeState() : static_cast<State&>(*used);
   }
   State& MakeState() const;
@@ -259,19 +265,22 @@ class GenericKernel {
   // Whether the arguments, which are of its types, meet what it asks of each.
   template <class... Args>
   [[gnu::always_inline]] static bool Fits(const Variant& variant, const Args&... args);
-  // The specialisation for plain arguments, by the words of their types; null if none is there that says it is. What
-  // launches look at first stays: were it what is found here, threads that call with arguments of several kinds would
-  // pass the word to and fro.
+  // Where the search for a specialisation begins, and mostly ends.
+  template <size_t kCount>
+  [[gnu::always_inline]] const Variant* FirstOf(const std::array<uint64_t, kCount>& words) const {
+    const TypeTable& table = *used_.load(std::memory_order_acquire)->by_types.load(std::memory_order_acquire);
+    return table.slots[HashTypes(words) & table.mask].load(std::memory_order_acquire);
+  }
+  // The one for plain arguments, by the words of their types; null if none is there that says it is.
   template <size_t kCount>
   [[gnu::always_inline]] const Variant* LookUp(const DeviceState* device, const std::array<uint64_t, kCount>& words,
                                                const internal::PlainFacts& given) const {
     return LookUpIn(used_.load(std::memory_order_acquire)->by_types.load(std::memory_order_acquire), device, words,
-                    HashTypes(device, words.data(), kCount), given.all, given.is_const);
+                    HashTypes(words), given.all, given.is_const);
   }
   template <class Words>
   [[gnu::noinline]] static const Variant* LookUpIn(const TypeTable* table, const DeviceState* device, Words words,
                                                    uint64_t hash, Facts all, uint64_t is_const) {
-    if (table == nullptr) return nullptr;
     for (;; ++hash) {
       const Variant* const variant = table->slots[hash & table->mask].load(std::memory_order_acquire);
       if (variant == nullptr) return nullptr;
@@ -288,20 +297,30 @@ class GenericKernel {
   template <class... Args>
   [[gnu::noinline, gnu::cold]] absl::Status LaunchAsList(const Stream& stream, const LaunchConfig& config,
                                                          const Args&... args) const;
-  // Where in the type table the search begins. The words are those of TypeWords: few, and differing in a few bits. The
-  // device comes last, so that the rest is constant where the types are.
-  static uint64_t HashTypes(const DeviceState* device, const uint64_t* words, size_t count) {
-    constexpr uint64_t kFactor = 0x9e3779b97f4a7c15;  // 2^64 by the golden ratio.
+  // The words are those of TypeWords: few, and differing in a few bits. Of types that C++ knows it is a constant, which
+  // is why the device is not a part of it, and why there is no loop: compilers keep one for many words.
+  static constexpr uint64_t kHashFactor = 0x9e3779b97f4a7c15;  // 2^64 by the golden ratio.
+  template <size_t kCount>
+  [[gnu::always_inline]] static uint64_t HashTypes(const std::array<uint64_t, kCount>& words) {
     uint64_t hash = 0;
-    for (size_t i = 0; i < count; ++i) hash = (hash ^ words[i]) * kFactor;
-    return ((hash ^ reinterpret_cast<uint64_t>(device)) * kFactor) >> 32;
+    [&]<size_t... I>(std::index_sequence<I...>) __attribute__((always_inline)) {
+      ((hash = (hash ^ words[I]) * kHashFactor), ...);
+    }
+    (std::make_index_sequence<kCount>());
+    return hash >> 32;
+  }
+  static uint64_t HashTypes(const std::vector<uint64_t>& words) {
+    uint64_t hash = 0;
+    for (const uint64_t word : words) hash = (hash ^ word) * kHashFactor;
+    return hash >> 32;
   }
   void Remember(const Variant* variant) const;  // In the type table.
 
   // Of kernels without a State, so that a launch has nothing more to look at.
-  static Last unused_;
+  static const TypeTable none_;
+  static Launched unused_;
 
-  mutable std::atomic<Last*> used_{&unused_};
+  mutable std::atomic<Launched*> used_{&unused_};
   internal::Recipe recipe_;  // What a State will be made of.
 };
 
@@ -314,8 +333,8 @@ inline absl::Status GenericKernel::operator()(const Stream& stream, const Launch
       return internal::LaunchNotingUses(stream, launch, args...);
     }
   }
-  // As Kernel's call operator, with the demands of the last specialisation. Entries stay until the State goes.
-  const Variant* variant = used_.load(std::memory_order_acquire)->last.load(std::memory_order_acquire);
+  // As Kernel's call operator, with the demands of a specialisation for such types. Entries stay until the State goes.
+  const Variant* variant = FirstOf(internal::TypeWords(args...));
   if constexpr (internal::kPlainCall<std::decay_t<Args>...>) {
     const internal::PlainFacts given = internal::PlainFacts::Of(args...);
     if (!IsOfTypes(variant, stream, args...) || !variant->plain.IsMetBy(given)) [[unlikely]] {
@@ -363,9 +382,8 @@ template <class... Args>
 absl::Status GenericKernel::LaunchOtherwise(const Stream& stream, const LaunchConfig& config,
                                             const Args&... args) const {
   const TypeTable* const table = used_.load(std::memory_order_acquire)->by_types.load(std::memory_order_acquire);
-  if (table == nullptr) return LaunchAsList(stream, config, args...);
   const auto words = internal::TypeWords(args...);
-  for (uint64_t at = HashTypes(stream.device().state().get(), words.data(), words.size());; ++at) {
+  for (uint64_t at = HashTypes(words);; ++at) {
     const Variant* const variant = table->slots[at & table->mask].load(std::memory_order_acquire);
     if (variant == nullptr) return LaunchAsList(stream, config, args...);
     if (!IsOfTypes(variant, stream, args...)) continue;
