@@ -2,6 +2,7 @@
 // their own, and registers that it takes to grow evenly over the lanes of a warp. Against the same computed thread by
 // thread, in 64 bits and more.
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <memory>
 #include <string>
@@ -140,6 +141,85 @@ TEST_P(PtxBranches, BetweenTwoLimitsAndWithin) {  // One branch of two compariso
           ASSERT_EQ(out[t], inside ? (equal ? 2U : 1U) : 99U) << start << " " << low << " " << high << " thread " << t;
         }
       }
+    }
+  }
+}
+
+// One branch, or one inside another, with something to do in one place alone: for threads that follow each other.
+TEST_P(PtxBranches, OneRange) {
+  const Type type = GetParam();
+  const std::string name = type.name;
+  // Both hold; it is not so that one does not; one within the other; the second does not hold.
+  const char* const kForms[] = {
+      "and.pred %p3, %p1, %p2; @!%p3 bra END;",
+      "not.pred %p1, %p1; not.pred %p2, %p2; or.pred %p3, %p1, %p2; @%p3 bra END;",
+      "@!%p1 bra END; @!%p2 bra END;",
+      "not.pred %p2, %p2; and.pred %p3, %p1, %p2; @!%p3 bra END;",
+  };
+  for (const char* way : {"add", "sub"}) {
+    const bool grows = way[0] == 'a';
+    for (size_t first = 0; first < 4; ++first) {
+      for (size_t second = 0; second < 5; ++second) {  // "eq" is of one thread, for which there is no such range.
+        for (size_t form = 0; form < std::size(kForms); ++form) {
+          if ((first + second + form) % 3 != 0) continue;  // Each with each other would take long.
+          const std::string one = kComparisons[first].name, other = kComparisons[second].name;
+          const std::string place =
+              type.bits == 32 ? "cvt.u32.u64 %r1, %start; cvt.u32.u64 %r3, %low; cvt.u32.u64 %r4, %high; " +
+                                    std::string(way) + ".s32 %r2, %r1, %t; setp." + one + "." + name +
+                                    " %p1, %r2, %r3; setp." + other + "." + name + " %p2, %r2, %r4;"
+                              : "cvt.u64.u32 %l1, %t; " + std::string(way) + ".s64 %l2, %start, %l1; setp." + one +
+                                    "." + name + " %p1, %l2, %low; setp." + other + "." + name + " %p2, %l2, %high;";
+          const auto program = LoadOrDie(Kernel(place + kForms[form] + "st.global.u32 [%out], %t;"));
+          ASSERT_NE(program, nullptr);
+          for (uint64_t start : Starts(type)) {
+            for (int64_t low : {-3, 0, 1, 17, 66}) {
+              for (int64_t high : {-1, 0, 1, 16, 50, 65, 90}) {
+                const Params params{.start = start,
+                                    .low = grows ? start + low : start - low,
+                                    .high = grows ? start + high : start - high};
+                const std::vector<uint32_t> out = RunBlock(*program, 66, params);
+                for (uint32_t t = 0; t < 66; ++t) {
+                  const __int128 x = Value(grows ? start + t : start - t, type);
+                  const bool holds = kComparisons[first].holds(x, Value(params.low, type)) &&
+                                     kComparisons[second].holds(x, Value(params.high, type)) == (form != 3);
+                  ASSERT_EQ(out[t], holds ? t : 99U) << way << " " << one << " " << other << " form " << form << " "
+                                                     << start << " " << low << " " << high << " thread " << t;
+                }
+                ASSERT_EQ(out[66], 99U);
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+// The same where threads have to agree on something, too.
+TEST(PtxRanges, OneRangeUnlessNone) {
+  const auto program = LoadOrDie(Kernel(R"(
+    cvt.u32.u64 %r1, %start; cvt.u32.u64 %r3, %low; cvt.u32.u64 %r4, %high; add.s32 %r2, %r1, %t;
+    setp.ge.s32 %p1, %r2, %r3; setp.eq.s32 %p2, %r4, 7; and.pred %p3, %p1, %p2; @!%p3 bra END;
+    st.global.u32 [%out], %t;)"));
+  ASSERT_NE(program, nullptr);
+  for (uint64_t high : {7, 8}) {
+    const std::vector<uint32_t> out = RunBlock(*program, 200, {.start = 5, .low = 25, .high = high});
+    for (uint32_t t = 0; t < 200; ++t) ASSERT_EQ(out[t], high == 7 && t >= 20 ? t : 99U) << t;
+  }
+}
+
+// Whole vectors and what is left of them, of all lengths.
+TEST(PtxRanges, LastThreadsOfEachLength) {
+  const auto program = LoadOrDie(Kernel(R"(
+    cvt.u32.u64 %r1, %high; setp.ge.u32 %p1, %t, %r1; @%p1 bra END;
+    ld.global.u32 %r2, [%out+1024]; mul.lo.u32 %r2, %r2, 3; and.b32 %r3, %t, 1; setp.eq.u32 %p2, %r3, 0;
+    @%p2 add.u32 %r2, %r2, %t; st.global.u32 [%out], %r2;)"));
+  ASSERT_NE(program, nullptr);
+  for (uint32_t n = 0; n <= 130; ++n) {
+    const std::vector<uint32_t> out = RunBlock(*program, 128, {.high = n});
+    for (uint32_t t = 0; t < kMostThreads; ++t) {
+      ASSERT_EQ(out[t], t < n && t < 128 ? 297 + (t % 2 == 0 ? t : 0) : 99U) << n << " thread " << t;
+      ASSERT_EQ(out[t + kMostThreads], 99U);
     }
   }
 }

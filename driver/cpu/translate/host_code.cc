@@ -8,6 +8,7 @@
 #include "driver/cpu/translate/build_vectors.h"
 #include "driver/cpu/translate/frame.h"
 #include "driver/cpu/translate/interchange_loops.h"
+#include "driver/cpu/translate/mask_last_turn.h"
 #include "driver/cpu/translate/recover_addresses.h"
 #include "driver/cpu/translate/scalar_extremes.h"
 #include "driver/cpu/translate/set_rare_branches_aside.h"
@@ -134,8 +135,10 @@ void Optimize(llvm::Module& module, llvm::TargetMachine& machine) {
     manager.addPass(WidenThreadLoopPass());
     manager.addPass(llvm::SimplifyCFGPass());
   });
-  passes.registerVectorizerEndEPCallback(
-      [](llvm::FunctionPassManager& manager, llvm::OptimizationLevel) { manager.addPass(BuildVectorsPass()); });
+  passes.registerVectorizerEndEPCallback([](llvm::FunctionPassManager& manager, llvm::OptimizationLevel) {
+    manager.addPass(BuildVectorsPass());
+    manager.addPass(MaskLastTurnPass());
+  });
   const auto each_seldom = [&](auto f) {
     for (llvm::Function& function : module) {
       if (SeldomRuns(function)) f(function);

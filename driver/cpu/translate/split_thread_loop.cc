@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "driver/cpu/translate/thread_loop.h"
@@ -12,6 +13,7 @@
 #include "llvm/IR/Dominators.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Instructions.h"
+#include "llvm/IR/PatternMatch.h"
 #include "llvm/Transforms/Utils/Cloning.h"
 #include "llvm/Transforms/Utils/LoopUtils.h"
 
@@ -46,6 +48,7 @@ struct Slope {
 
 // `number <predicate> limit`; the limit is the same for all threads.
 struct Comparison {
+  llvm::ICmpInst* test = nullptr;
   Slope number;
   CmpInst::Predicate predicate = CmpInst::BAD_ICMP_PREDICATE;
   Value* limit = nullptr;
@@ -121,7 +124,7 @@ bool MatchCondition(Value* condition, Candidate* found, int depth = 0) {
   if (found->loop->isLoopInvariant(condition)) return true;
   if (depth == kMostDepth || found->comparisons.size() + found->widenings.size() > kMostNumbers) return false;
   if (auto* const test = llvm::dyn_cast<llvm::ICmpInst>(condition)) {
-    Comparison comparison{{test->getOperand(0)}, test->getPredicate(), test->getOperand(1)};
+    Comparison comparison{test, {test->getOperand(0)}, test->getPredicate(), test->getOperand(1)};
     if (found->loop->isLoopInvariant(comparison.number.value)) {
       std::swap(comparison.number.value, comparison.limit);
       comparison.predicate = CmpInst::getSwappedPredicate(comparison.predicate);
@@ -276,6 +279,57 @@ std::optional<Candidate> Match(llvm::Loop& loop, const llvm::DominatorTree& domi
   return found.branches.empty() && found.divisions.empty() ? std::nullopt : std::optional(found);
 }
 
+// What has to hold for a thread of one version: comparisons, and conditions that are the same for all threads, each
+// with how it has to come out.
+struct Conjunction {
+  std::vector<std::pair<const Comparison*, bool>> comparisons;
+  std::vector<std::pair<Value*, bool>> shared;
+};
+
+// Whether `condition == wanted` is a conjunction; adds it.
+bool MatchConjunction(Value* condition, bool wanted, const Candidate& loop, Conjunction* found) {
+  namespace match = llvm::PatternMatch;
+  if (loop.loop->isLoopInvariant(condition)) {
+    found->shared.emplace_back(condition, wanted);
+    return true;
+  }
+  for (const Comparison& comparison : loop.comparisons) {
+    if (comparison.test != condition) continue;
+    found->comparisons.emplace_back(&comparison, wanted);
+    return !CmpInst::isEquality(comparison.predicate);
+  }
+  Value* left = nullptr;
+  Value* right = nullptr;
+  if (match::match(condition, match::m_Freeze(match::m_Value(left)))) {
+    return MatchConjunction(left, wanted, loop, found);
+  }
+  if (match::match(condition, match::m_Not(match::m_Value(left)))) {
+    return MatchConjunction(left, !wanted, loop, found);
+  }
+  const bool matches = wanted
+                           ? match::match(condition, match::m_LogicalAnd(match::m_Value(left), match::m_Value(right)))
+                           : match::match(condition, match::m_LogicalOr(match::m_Value(left), match::m_Value(right)));
+  return matches && MatchConjunction(left, wanted, loop, found) && MatchConjunction(right, wanted, loop, found);
+}
+
+// The version that alone has effects, and what holds for its threads.
+struct OnlyVersion {
+  uint32_t version = 0;
+  Conjunction condition;
+};
+
+std::optional<OnlyVersion> FindOnlyVersion(const Candidate& loop) {
+  if (!loop.divisions.empty() || Copies(loop) != 1) return std::nullopt;
+  OnlyVersion only;
+  while (!HasEffect(loop, only.version)) ++only.version;
+  for (size_t i = 0; i < loop.branches.size(); ++i) {
+    if (!MatchConjunction(loop.branches[i]->getCondition(), Taken(only.version, i), loop, &only.condition)) {
+      return std::nullopt;
+    }
+  }
+  return only;
+}
+
 class Splitter {
  public:
   Splitter(const Candidate& candidate, bool masks_are_cheap)
@@ -314,21 +368,98 @@ class Splitter {
     loop_.preheader->getTerminator()->replaceSuccessorWith(loop_.header, check);
     b_.SetInsertPoint(check);
     b_.CreateCondBr(HasShortRows(), loop_.header, range);
+    if (const std::optional<OnlyVersion> only = FindOnlyVersion(loop_)) {
+      RunWindow(*only, range, done);
+    } else {
+      RunRanges(check, range, done);
+    }
+    // The loop as it was is for short rows; where there are none, nothing leads to it.
+    loop_.threads.index->replaceIncomingBlockWith(loop_.preheader, check);
+    KeepScalar(*loop_.loop);
+  }
+
+  // All ranges, one after the other.
+  void RunRanges(BasicBlock* before, BasicBlock* range, BasicBlock* done) {
     b_.SetInsertPoint(range);
     llvm::PHINode* const from = b_.CreatePHI(type_, 2, "from");
     from_ = from;
     Value* const bound = loop_.threads.bound;
     Value* const count = Count(bound);
     Value* const to = b_.CreateAdd(from, count, "to", true, true);
-    from->addIncoming(llvm::ConstantInt::get(type_, 0), check);
+    from->addIncoming(llvm::ConstantInt::get(type_, 0), before);
     from->addIncoming(to, done);
 
     EmitVersions(range, done, count);
     b_.SetInsertPoint(done);
     b_.CreateCondBr(b_.CreateICmpULT(to, bound), range, loop_.exit);
-    // The loop as it was is for short rows; where there are none, nothing leads to it.
-    loop_.threads.index->replaceIncomingBlockWith(loop_.preheader, check);
-    KeepScalar(*loop_.loop);
+  }
+
+  // Of one version, whose threads follow each other unless a number wraps: the range of these, in `block`. It depends
+  // on little, so that most of it moves out of loops around this one. Where a number wraps, all ranges.
+  void RunWindow(const OnlyVersion& only, BasicBlock* block, BasicBlock* done) {
+    llvm::Function* const function = loop_.header->getParent();
+    BasicBlock* const window = BasicBlock::Create(b_.getContext(), "window", function, done);
+    BasicBlock* const range = BasicBlock::Create(b_.getContext(), "range", function, done);
+    BasicBlock* const run = BasicBlock::Create(b_.getContext(), "run", function, done);
+    Value* const zero = llvm::ConstantInt::get(type_, 0);
+    Value* const bound = loop_.threads.bound;
+    b_.SetInsertPoint(block);
+    from_ = zero;
+    Value* const threads = b_.CreateZExt(bound, b_.getInt64Ty());
+    Value* begin = b_.getInt64(0);
+    Value* end = threads;
+    Value* wraps = b_.getFalse();
+    const auto note_wrap = [&](const Slope& number) {
+      if (CannotWrap(number)) return;
+      wraps = b_.CreateOr(wraps, b_.CreateICmpULT(b_.CreateFreeze(UntilWrap(number)), threads));
+    };
+    for (const auto& [comparison, wanted] : only.condition.comparisons) {
+      const auto [from_here, until] = Window(*comparison, wanted);
+      if (from_here != nullptr) {
+        begin = b_.CreateBinaryIntrinsic(llvm::Intrinsic::umax, begin, b_.CreateFreeze(from_here));
+      } else {
+        end = b_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, end, b_.CreateFreeze(until));
+      }
+      note_wrap(comparison->number);
+    }
+    for (const Slope& number : loop_.widenings) note_wrap(number);
+    for (const auto& [condition, wanted] : only.condition.shared) {
+      Value* const holds = b_.CreateICmpEQ(b_.CreateFreeze(condition), b_.getInt1(wanted));
+      end = b_.CreateSelect(holds, end, b_.getInt64(0));
+    }
+    b_.CreateCondBr(wraps, range, window);
+
+    b_.SetInsertPoint(window);
+    Value* const first = b_.CreateTrunc(begin, type_);
+    Value* const length = b_.CreateTrunc(b_.CreateSub(end, begin), type_);
+    b_.CreateCondBr(b_.CreateICmpULT(begin, end), run, loop_.exit);
+
+    b_.SetInsertPoint(range);
+    first_.clear();
+    llvm::PHINode* const from = b_.CreatePHI(type_, 2, "from");
+    from_ = from;
+    Value* const count = Count(bound);
+    Value* const to_here = b_.CreateAdd(from, count, "", true, true);
+    b_.CreateCondBr(b_.CreateICmpEQ(VersionOfFirst(), b_.getInt32(only.version)), run, done);
+
+    b_.SetInsertPoint(run);
+    llvm::PHINode* const run_from = b_.CreatePHI(type_, 2);
+    llvm::PHINode* const run_count = b_.CreatePHI(type_, 2);
+    run_from->addIncoming(first, window);
+    run_from->addIncoming(from, range);
+    run_count->addIncoming(length, window);
+    run_count->addIncoming(count, range);
+    Value* const run_to = b_.CreateAdd(run_from, run_count, "", true, true);
+    from_ = run_from;
+    llvm::BranchInst* const enter = b_.CreateBr(done);
+    enter->setSuccessor(0, Version(only.version, run, done, run_count));
+
+    b_.SetInsertPoint(done);
+    llvm::PHINode* const to = b_.CreatePHI(type_, 2, "to");
+    for (BasicBlock* each : llvm::predecessors(done)) to->addIncoming(each == range ? to_here : run_to, each);
+    from->addIncoming(zero, block);
+    from->addIncoming(to, done);
+    b_.CreateCondBr(b_.CreateAnd(wraps, b_.CreateICmpULT(to, bound)), range, loop_.exit);
   }
 
   // Whether a number that grows is divided by a small one.
@@ -427,6 +558,23 @@ class Splitter {
     Value* const comes =
         b_.CreateICmp(before ? CmpInst::getNonStrictPredicate(on_this_side) : on_this_side, first, limit);
     return b_.CreateSelect(comes, Distance(distance, before ? 1 : 0), b_.getInt64(UINT64_MAX));
+  }
+
+  // The first thread for which a comparison comes out as wanted, or how many do before it comes out differently, if its
+  // number does not wrap; the other is null. Threads are counted from from_.
+  std::pair<Value*, Value*> Window(const Comparison& comparison, bool wanted) {
+    const CmpInst::Predicate predicate =
+        wanted ? comparison.predicate : CmpInst::getInversePredicate(comparison.predicate);
+    Value* const first = AtFirst(comparison.number.value);
+    const bool grows = comparison.number.slope > 0;
+    const bool is_less = llvm::ICmpInst::isLT(predicate) || llvm::ICmpInst::isLE(predicate);
+    Value* const distance = grows ? b_.CreateSub(comparison.limit, first) : b_.CreateSub(first, comparison.limit);
+    Value* const holds = b_.CreateICmp(predicate, first, comparison.limit);
+    const bool is_strict = CmpInst::isStrictPredicate(predicate);
+    if (grows == is_less) {
+      return {nullptr, b_.CreateSelect(holds, Distance(distance, is_strict ? 0 : 1), b_.getInt64(0))};
+    }
+    return {b_.CreateSelect(holds, b_.getInt64(0), Distance(distance, is_strict ? 1 : 0)), nullptr};
   }
 
   // What a number that is divided has more than its remainder, from the first thread of the range to the last.
