@@ -8,6 +8,7 @@
 #include "driver/cpu/translate/build_vectors.h"
 #include "driver/cpu/translate/frame.h"
 #include "driver/cpu/translate/interchange_loops.h"
+#include "driver/cpu/translate/load_elements.h"
 #include "driver/cpu/translate/mask_last_turn.h"
 #include "driver/cpu/translate/recover_addresses.h"
 #include "driver/cpu/translate/scalar_extremes.h"
@@ -137,6 +138,7 @@ void Optimize(llvm::Module& module, llvm::TargetMachine& machine) {
   });
   passes.registerVectorizerEndEPCallback([](llvm::FunctionPassManager& manager, llvm::OptimizationLevel) {
     manager.addPass(BuildVectorsPass());
+    manager.addPass(LoadElementsPass());
     manager.addPass(MaskLastTurnPass());
   });
   const auto each_seldom = [&](auto f) {
