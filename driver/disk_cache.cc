@@ -99,6 +99,13 @@ std::optional<std::string> ReadAll(int descriptor) {
   return bytes;
 }
 
+// Whether nobody else can have written the file: the folder may have been put in the place of this user's, by who may
+// write to one above it.
+bool IsOwn(int descriptor) {
+  struct stat info;
+  return fstat(descriptor, &info) == 0 && info.st_uid == geteuid() && (info.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
 // What a file holds, where it is a sound entry. `header` is set if it is.
 bool IsSound(std::string_view file, Header* header) {
   if (file.size() < sizeof(Header)) return false;
@@ -164,7 +171,13 @@ absl::StatusOr<std::string> FolderFromEnvironment() {
   if (home != nullptr && home[0] != '\0') {
     // One that is not there belongs to nobody ("/nonexistent"), and is not made even by those who could.
     struct stat info;
-    if (stat(home, &info) == 0) return absl::StrCat(home, "/.cache/slipway");
+    if (stat(home, &info) == 0 && info.st_uid == geteuid()) return absl::StrCat(home, "/.cache/slipway");
+    // Nor is another's, as of a program that runs as root for a user: who owns it may not write to what would be made.
+    if (stat(home, &info) == 0) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("compiled kernels are not kept: $HOME, ", home,
+                       ", belongs to another user; set SLIPWAY_CACHE_DIR to a folder of your own, or to off"));
+    }
     return absl::FailedPreconditionError(absl::StrCat("compiled kernels are not kept: $HOME, ", home,
                                                       ", cannot be looked at (", std::strerror(errno),
                                                       "); set SLIPWAY_CACHE_DIR to a folder of your own, or to off"));
@@ -210,9 +223,14 @@ class Cache {
     const std::lock_guard lock(mutex_);
     resolved_ = true;
     may_write_.store(true, std::memory_order_relaxed);
+    ReadLimit();
     return Use(std::move(folder));
   }
-  void SetLimit(uint64_t bytes) { limit_.store(bytes, std::memory_order_relaxed); }
+  void SetLimit(uint64_t bytes) {
+    const std::lock_guard lock(mutex_);
+    has_limit_ = true;
+    limit_.store(bytes, std::memory_order_relaxed);
+  }
   uint64_t limit() const { return limit_.load(std::memory_order_relaxed); }
 
   std::optional<std::string> Load(std::string_view kind, std::string_view key) {
@@ -242,17 +260,22 @@ class Cache {
   // With the lock held.
   void Resolve() {
     if (std::exchange(resolved_, true)) return;
+    ReadLimit();
     absl::StatusOr<std::string> folder = FolderFromEnvironment();
     const absl::Status status = folder.ok() ? Use(*std::move(folder)) : folder.status();
     if (!status.ok()) {
       why_not_ = status;
       Say(std::string(status.message()));
     }
+  }
+  // What the environment says of the limit counts where the program says nothing, whoever names the folder.
+  void ReadLimit() {
+    if (std::exchange(has_limit_, true)) return;
     uint64_t bytes = 0;
     const char* const limit = std::getenv("SLIPWAY_CACHE_BYTES");
     if (limit == nullptr) return;
     if (absl::SimpleAtoi(limit, &bytes)) {
-      SetLimit(bytes);
+      limit_.store(bytes, std::memory_order_relaxed);
     } else {
       Say(absl::StrCat("SLIPWAY_CACHE_BYTES is '", limit, "', which is no number of bytes; ", this->limit(), " it is"));
     }
@@ -280,7 +303,7 @@ class Cache {
   void SweepNowAndThen(const std::string& folder);
 
   std::mutex mutex_;
-  bool resolved_ = false;
+  bool resolved_ = false, has_limit_ = false;
   std::shared_ptr<const std::string> folder_;
   absl::Status why_not_;
   std::atomic<uint64_t> limit_{kDefaultLimit};
@@ -296,7 +319,7 @@ std::optional<std::string> Cache::Find(std::string_view kind, std::string_view k
     if (errno != ENOENT) ++failures;
     return std::nullopt;
   }
-  const std::optional<std::string> bytes = ReadAll(file.get());
+  const std::optional<std::string> bytes = IsOwn(file.get()) ? ReadAll(file.get()) : std::string();
   if (!bytes.has_value()) {  // An input error says nothing about the entry.
     ++failures;
     return std::nullopt;

@@ -325,7 +325,7 @@ void GenericKernel::Remember(const Variant* variant) const {
     Slot* first = nullptr;
     for (uint64_t at = HashTypes(variant->type_words);; ++at) {
       Slot& slot = table.slots[at & table.mask];
-      const Variant* const there = slot.load(std::memory_order_relaxed);
+      const Variant* const there = slot.load(std::memory_order_acquire);
       if (first == nullptr && there != nullptr && there->type_words == variant->type_words) first = &slot;
       if (there == nullptr || there == variant) return Place{&slot, first};
     }

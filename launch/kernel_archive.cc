@@ -34,16 +34,17 @@
 namespace slipway {
 namespace {
 
-// Header, rows of kernels, rows of texts, and what the rows tell of. The header's checksum covers the header, a row's
-// what it tells of, in which what else stands in the row stands once more. Rows are sorted, so that one is found
-// without a look at the others.
-constexpr char kMagic[16] = "slipway kernel5";
+// Header, rows of kernels, rows of texts, and what the rows tell of. The header's checksums cover the header and the
+// rows, a row's what it tells of. Rows are sorted, so that one is found without a look at the others; but all are read
+// when the archive is opened, for a changed one might hide a kernel.
+constexpr char kMagic[16] = "slipway kernel6";
 struct Header {
   char magic[sizeof(kMagic)] = {};
   uint64_t checksum[2] = {};  // Of what follows in the header.
   uint64_t kernels = 0;
   uint64_t texts = 0;
   uint64_t bytes = 0;  // Of all.
+  uint64_t rows_checksum[2] = {};
 };
 constexpr size_t kChecksumFrom = offsetof(Header, kernels);
 struct Place {
@@ -154,11 +155,12 @@ std::string EncodeKernels(absl::Span<const CompiledKernel> kernels) {
 
   Header header{.kernels = records.size(), .texts = texts.size(), .bytes = end};
   std::memcpy(header.magic, kMagic, sizeof(kMagic));
+  std::string rows;
+  for (const KernelRow& row : kernel_rows) rows.append(BytesOf(row));
+  for (const Place& row : text_rows) rows.append(BytesOf(row));
+  PutChecksum(rows, header.rows_checksum);
   PutChecksum(CheckedPart(header), header.checksum);
-  std::string bytes(BytesOf(header));
-  for (const KernelRow& row : kernel_rows) bytes.append(BytesOf(row));
-  for (const Place& row : text_rows) bytes.append(BytesOf(row));
-  return bytes + content;
+  return absl::StrCat(AsAbsl(BytesOf(header)), rows, content);
 }
 
 struct KernelArchive::State {
@@ -207,7 +209,9 @@ struct KernelArchive::State {
         !HasChecksum(CheckedPart(header), header.checksum)) {
       return error;
     }
-    return absl::OkStatus();
+    std::string rows(header.kernels * sizeof(KernelRow) + header.texts * sizeof(Place), '\0');
+    return Read(sizeof(Header), rows.size(), rows.data()) && HasChecksum(rows, header.rows_checksum) ? absl::OkStatus()
+                                                                                                     : error;
   }
 
   // The first row that is not below.

@@ -2,15 +2,18 @@
 #include <filesystem>
 #include <iterator>
 #include <optional>
+#include <set>
 #include <string>
 #include <system_error>
 #include <utility>
 
 #include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "driver/bytes.h"
 #include "driver/compile_history.h"
 #include "driver/disk_cache.h"
@@ -125,10 +128,12 @@ absl::StatusOr<Job> MakeJob(std::string_view source, const Target& target, const
     SLIPWAY_RETURN_IF_ERROR(CheckOption(option));
     has_standard = has_standard || absl::StartsWith(option, "--std") || absl::StartsWith(option, "-std");
     job.options.push_back(option);
-    // Folders stand before all others, as NVRTC searches them. What else includes something is not looked into.
-    const size_t folder = absl::StartsWith(option, "--include-path=") ? 15 : absl::StartsWith(option, "-I") ? 2 : 0;
-    if (folder != 0) {
-      job.folders.insert(job.folders.begin() + own_folders++, option.substr(folder));
+    // Folders stand before all others, as NVRTC searches them, which takes "-I=/folder" and blanks around it, too. What
+    // else includes something is not looked into.
+    absl::string_view folder = option;
+    if (absl::ConsumePrefix(&folder, "--include-path=") || absl::ConsumePrefix(&folder, "-I")) {
+      absl::ConsumePrefix(&folder, "=");
+      job.folders.insert(job.folders.begin() + own_folders++, std::string(absl::StripAsciiWhitespace(folder)));
     } else if (absl::StrContains(option, "include")) {
       job.includes_more = true;
     }
@@ -268,6 +273,23 @@ absl::StatusOr<CudaCode> Compile(const Job& job, const std::vector<IncludedFile>
 
 constexpr char kKind[] = "cuda";  // In the disk cache and in the history.
 
+// Whether the key says all that a compile read: each file is one that was looked at, and was not changed since. There
+// are more ways to have NVRTC read a file than are known here, and files are saved at any time.
+bool IsToldByKey(const CudaCode& code, const std::vector<IncludedFile>& included) {
+  namespace fs = std::filesystem;
+  const auto place = [](const std::string& path) {
+    std::error_code error;
+    const fs::path found = fs::canonical(path, error);
+    return error ? path : found.string();
+  };
+  std::set<std::string> looked_at;
+  for (const IncludedFile& file : included) {
+    if (StampOf(file.path) != file.stamp) return false;
+    looked_at.insert(place(file.path));
+  }
+  return absl::c_all_of(code.included, [&](const std::string& path) { return looked_at.contains(place(path)); });
+}
+
 // Everything that shapes the code, each file's content included.
 std::vector<CompileKeyPart> KeyOf(const Job& job, const std::vector<IncludedFile>& included) {
   std::vector<CompileKeyPart> key = {
@@ -332,8 +354,14 @@ absl::StatusOr<CudaCode> CompileAlone(std::string_view source, const Target& tar
     return noted(Compile(job, included));
   }
   const std::string key = TextOf(job, note.key);
+  std::optional<CudaCode> one_of_its_kind;  // The next compile with that key may make another.
+  const auto compile = [&]() {
+    absl::StatusOr<CudaCode> code = Compile(job, included);
+    if (code.ok() && !IsToldByKey(*code, included)) one_of_its_kind = *code;
+    return code;
+  };
   const auto load_or_compile = [&]() -> absl::StatusOr<CudaCode> {
-    if (!internal::HasDiskCache()) return noted(Compile(job, included));
+    if (!internal::HasDiskCache()) return noted(compile());
     if (const std::optional<std::string> bytes = internal::LoadFromDisk(kKind, key)) {
       CudaCode code;
       internal::ByteReader reader(*bytes);
@@ -343,8 +371,8 @@ absl::StatusOr<CudaCode> CompileAlone(std::string_view source, const Target& tar
       note.from_disk = false;
       internal::DropFromDisk(kKind, key);
     }
-    absl::StatusOr<CudaCode> code = Compile(job, included);
-    if (code.ok()) {
+    absl::StatusOr<CudaCode> code = compile();
+    if (code.ok() && !one_of_its_kind.has_value()) {
       internal::ByteWriter writer;
       Visit(writer, *code);
       internal::StoreOnDisk(kKind, key, writer.Take());
@@ -352,15 +380,19 @@ absl::StatusOr<CudaCode> CompileAlone(std::string_view source, const Target& tar
     return noted(std::move(code));
   };
   bool from_memory = true;
-  SLIPWAY_ASSIGN_OR_RETURN(
-      const std::shared_ptr<const CudaCode> found,
+  absl::StatusOr<std::shared_ptr<const CudaCode>> found =
       internal::RememberedOrMadeAs<CudaCode>(key, [&]() -> absl::StatusOr<internal::Remembered> {
         from_memory = false;
         SLIPWAY_ASSIGN_OR_RETURN(CudaCode code, load_or_compile());
+        // An error that is not remembered.
+        if (one_of_its_kind.has_value()) return absl::AbortedError("its headers are not those that were looked at");
         const size_t bytes = code.ptx.size() + code.cubin.size() + code.warnings.size();
         return internal::Remembered{std::make_shared<const CudaCode>(std::move(code)), bytes, record};
-      }));
-  CudaCode code = *found;
+      });
+  if (one_of_its_kind.has_value()) return *std::move(one_of_its_kind);
+  if (absl::IsAborted(found.status())) return noted(Compile(job, included));  // Another thread's was.
+  SLIPWAY_RETURN_IF_ERROR(found.status());
+  CudaCode code = **found;
   code.from_memory = from_memory;
   code.from_disk &= !from_memory;
   return code;

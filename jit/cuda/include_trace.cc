@@ -10,6 +10,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "jit/cuda/includes.h"
 #include "launch/toolkit.h"
 
 namespace slipway {
@@ -38,7 +39,7 @@ std::optional<std::vector<std::string>> IncludeTrace::Files(const std::vector<Cu
   for (const absl::string_view line : absl::StrSplit(told, '\n', absl::SkipEmpty())) {
     const std::string name(absl::StripLeadingAsciiWhitespace(line));
     if (absl::c_any_of(headers, [&](const CudaHeader& header) { return header.name == name; })) continue;
-    std::string path = fs::path(name).lexically_normal().string();
+    std::string path = NormalPath(name);
     std::error_code error;
     if (!fs::is_regular_file(path, error) || absl::c_linear_search(files, path)) continue;
     files.push_back(std::move(path));

@@ -1,5 +1,7 @@
 #include "jit/cuda/includes.h"
 
+#include <sys/stat.h>
+
 #include <cctype>
 #include <deque>
 #include <filesystem>
@@ -7,6 +9,7 @@
 #include <system_error>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "launch/toolkit.h"
 
 namespace slipway {
@@ -95,6 +98,19 @@ bool Read(const std::string& path, std::string* content) {
 
 }  // namespace
 
+std::string StampOf(const std::string& path) {
+  struct stat info;
+  if (stat(path.c_str(), &info) != 0) return "";
+  return absl::StrCat(info.st_dev, " ", info.st_ino, " ", info.st_size, " ", info.st_ctim.tv_sec, ".",
+                      info.st_ctim.tv_nsec);
+}
+
+std::string NormalPath(const std::string& path) {
+  std::string normal = fs::path(path).lexically_normal().string();
+  std::error_code error;
+  return normal == path || fs::equivalent(normal, path, error) ? normal : path;
+}
+
 std::vector<IncludedFile> FindIncludes(std::string_view source, const std::string& beside,
                                        const std::vector<CudaHeader>& headers, const std::vector<std::string>& folders,
                                        bool* complete) {
@@ -104,7 +120,13 @@ std::vector<IncludedFile> FindIncludes(std::string_view source, const std::strin
   *complete = true;
   // Texts whose directives are still to be looked at, with their folders.
   std::deque<std::pair<std::string, std::string>> open = {{std::string(source), beside}};
-  for (const CudaHeader& header : headers) open.emplace_back(header.source, beside);
+  for (const CudaHeader& header : headers) {
+    open.emplace_back(header.source, beside);
+    // Whose name has a folder looks there, too.
+    if (const std::string folder = fs::path(header.name).parent_path().string(); !folder.empty()) {
+      open.emplace_back(header.source, folder);
+    }
+  }
   while (!open.empty()) {
     const auto [text, folder] = std::move(open.front());
     open.pop_front();
@@ -118,8 +140,9 @@ std::vector<IncludedFile> FindIncludes(std::string_view source, const std::strin
       for (const std::string& each : folders) candidates.push_back(each + "/" + directive.name);
       for (const std::string& candidate : candidates) {
         std::string content;
-        const std::string path = fs::path(candidate).lexically_normal().string();
+        const std::string path = NormalPath(candidate);
         if (seen.count(path) != 0) break;
+        std::string stamp = StampOf(path);
         if (!Read(path, &content)) continue;
         seen.insert(path);
         bytes += content.size();
@@ -128,7 +151,7 @@ std::vector<IncludedFile> FindIncludes(std::string_view source, const std::strin
           return files;
         }
         open.emplace_back(content, fs::path(path).parent_path().string());
-        files.push_back({path, std::move(content)});
+        files.push_back({path, std::move(content), std::move(stamp)});
         break;
       }
     }

@@ -13,7 +13,15 @@ namespace slipway {
 struct IncludedFile {
   std::string path;
   std::string content;
+  std::string stamp;  // StampOf before it was read.
 };
+
+// Of a file which it is, how long and when it was changed last; empty if it is not there.
+std::string StampOf(const std::string& path);
+
+// Without "." and "..", where that names the same file: behind a symbolic link, "link/.." is the folder of what it
+// leads to.
+std::string NormalPath(const std::string& path);
 
 // The files that `source` includes, by way of others too, each once, in the order in which they are met. Directives
 // count whether or not a comment or an #if hides them, names that are asked for with __has_include as well; files that

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <clocale>
 #include <cmath>
 #include <cstdlib>
@@ -440,6 +441,84 @@ TEST_F(CudaTest, QuotedHeadersAreLookedForWhereTheCacheLooks) {
   const absl::StatusOr<CudaCode> code = CompileCudaSource("#include \"beside_the_program.h\"\n", kTarget);
   std::filesystem::current_path(old);
   EXPECT_TRUE(!code.ok() || !code->included.empty());
+}
+
+// However NVRTC comes to read a header: never what was made of what it was before.
+TEST_F(CudaTest, HeadersThatChange) {
+  namespace fs = std::filesystem;
+  ASSERT_TRUE(SetDiskCacheFolder(folder_ / "cache").ok());
+  const std::string inc = folder_ / "inc";
+  const std::string here = "#include \"own.h\"\n", below = "#include \"link/../own.h\"\n";
+  fs::create_directories(folder_ / "real/sub");
+  fs::create_directory(inc);
+  fs::create_directory_symlink(folder_ / "real/sub", inc + "/link");
+  struct {
+    const char* name;
+    std::string include, header;
+    CudaOptions options;
+  } const cases[] = {
+      {"plain", here, inc + "/own.h", {.options = {"-I" + inc}}},
+      {"a blank", here, inc + "/own.h", {.options = {"-I " + inc}}},
+      {"an equals sign", here, inc + "/own.h", {.options = {"-I=" + inc}}},
+      {"a blank behind", here, inc + "/own.h", {.options = {"-I" + inc + " "}}},
+      {"a path with a blank behind", here, inc + "/own.h", {.include_paths = {inc + " "}}},
+      {"to the front end", here, inc + "/own.h", {.options = {"-Xcudafe=-I" + inc}}},
+      {"behind a link", below, folder_ / "real/own.h", {.options = {"-I" + inc}}},
+      {"a header in memory with a folder",
+       "#include \"" + inc + "/memory.h\"\n",
+       inc + "/own.h",
+       {.headers = {{inc + "/memory.h", here}}}},
+  };
+  for (const auto& [name, include, header, options] : cases) {
+    for (const char* value : {"4711", "4712", "4711"}) {
+      internal::WriteWholeFile(header, absl::StrCat("#define V ", value, "\n"));
+      for (int from = 0; from < 2; ++from) {  // From memory, and from the disk.
+        const absl::StatusOr<CudaCode> code = CompileCudaSource(
+            include + "extern \"C\" __global__ void f(int* y) { *y = V; }\n// " + name, kTarget, options);
+        ASSERT_TRUE(code.ok()) << name << ": " << code.status();
+        EXPECT_THAT(code->ptx, HasSubstr(value)) << name;
+        ClearKernelCache();
+      }
+    }
+    fs::remove(header);
+  }
+}
+
+// What a header was while NVRTC ran is not known; what was made of it is not kept.
+TEST_F(CudaTest, HeadersThatChangeDuringACompile) {
+  ASSERT_TRUE(SetDiskCacheFolder(folder_ / "cache").ok());
+  std::string large;
+  for (int i = 0; i < 2000; ++i)
+    absl::StrAppend(&large, "__device__ inline int f", i, "(int x) { return x + ", i, "; }\n");
+  internal::WriteWholeFile(folder_ / "large.h", large);
+  const CudaOptions options = {.include_paths = {folder_ / ""}};
+  const auto compile = [&] {
+    return CompileCudaSource(
+        "#include \"large.h\"\n#include \"own.h\"\nextern \"C\" __global__ void f(int* y) { *y = V; }", kTarget,
+        options);
+  };
+  for (int turn = 0; turn < 5; ++turn) {
+    internal::WriteWholeFile(folder_ / "own.h", "#define V 4711\n");
+    std::atomic<bool> done{false};
+    std::thread saves([&] {
+      while (!done.load()) {
+        for (const char* value : {"4712", "4711"}) {
+          internal::WriteWholeFile(folder_ / "new.h", absl::StrCat("#define V ", value, "\n"));
+          std::filesystem::rename(folder_ / "new.h", folder_ / "own.h");
+        }
+      }
+    });
+    EXPECT_TRUE(compile().ok());
+    done = true;
+    saves.join();
+    for (const char* value : {"4711", "4712"}) {
+      internal::WriteWholeFile(folder_ / "own.h", absl::StrCat("#define V ", value, "\n"));
+      const auto code = compile();
+      ASSERT_TRUE(code.ok()) << code.status();
+      EXPECT_THAT(code->ptx, HasSubstr(value));
+    }
+    ClearKernelCache();
+  }
 }
 
 TEST_F(CudaTest, FromManyThreads) {

@@ -179,6 +179,18 @@ TEST_F(DiskCacheTest, APipeInAnEntrysPlace) {
   EXPECT_EQ(LoadFromDisk("ptx", "key"), "value");
 }
 
+// Whoever may write to a folder above the cache's can put another in its place.
+TEST_F(DiskCacheTest, EntriesThatOthersMayHaveWritten) {
+  StoreOnDisk("ptx", "key", "value");
+  fs::permissions(Files().at(0), fs::perms::owner_read | fs::perms::group_write);
+  EXPECT_EQ(LoadFromDisk("ptx", "key"), std::nullopt);
+  StoreOnDisk("ptx", "key", "value");
+  EXPECT_EQ(LoadFromDisk("ptx", "key"), "value");
+  if (geteuid() != 0) return;  // Nobody else gives files away.
+  ASSERT_EQ(chown(Files().at(0).c_str(), 12345, 12345), 0);
+  EXPECT_EQ(LoadFromDisk("ptx", "key"), std::nullopt);
+}
+
 TEST_F(DiskCacheTest, ALinkInAnEntrysPlaceIsNotFollowed) {
   StoreOnDisk("ptx", "key", "value");
   const fs::path file = Files().at(0);
@@ -244,7 +256,7 @@ TEST_F(DiskCacheTest, WhatTheEnvironmentSays) {
   const auto run = [&](const std::vector<std::pair<const char*, std::string>>& set, auto check) {
     // A fresh program: this one, asked for a helper test.
     std::string command;
-    for (const char* name : {"SLIPWAY_CACHE_DIR", "XDG_CACHE_HOME", "HOME", "SLIPWAY_LOG"})
+    for (const char* name : {"SLIPWAY_CACHE_DIR", "SLIPWAY_CACHE_BYTES", "XDG_CACHE_HOME", "HOME", "SLIPWAY_LOG"})
       absl::StrAppend(&command, "unset ", name, "; ");
     for (const auto& [name, value] : set) absl::StrAppend(&command, "export ", name, "='", value, "'; ");
     const std::string self = fs::read_symlink("/proc/self/exe").string();
@@ -275,6 +287,24 @@ TEST_F(DiskCacheTest, WhatTheEnvironmentSays) {
     EXPECT_THAT(out, HasSubstr("XDG_CACHE_HOME, relative, is relative and so ignored, and SLIPWAY_CACHE_DIR and HOME "
                                "are not set; set SLIPWAY_CACHE_DIR"));
   });
+  if (geteuid() == 0) {
+    fs::create_directory(root_ + "/users");
+    ASSERT_EQ(chown((root_ + "/users").c_str(), 12345, 12345), 0);
+    run({{"HOME", root_ + "/users"}}, [&](const std::string& out) {
+      EXPECT_THAT(out, HasSubstr("$HOME, " + root_ + "/users, belongs to another user; set SLIPWAY_CACHE_DIR"));
+      EXPECT_FALSE(fs::exists(root_ + "/users/.cache"));
+    });
+  }
+  // The limit counts, whoever names the folder; what the program says counts more.
+  for (const char* first : {"folder", "limit", "neither"}) {
+    fs::remove_all(root_ + "/limited");
+    run({{"SLIPWAY_CACHE_DIR", root_ + "/limited"},
+         {"SLIPWAY_CACHE_BYTES", "100"},
+         {"SLIPWAY_DISK_CACHE_FIRST", first}},
+        [&](const std::string& out) {
+          EXPECT_THAT(out, HasSubstr(first == std::string("limit") ? "other is value" : "other is nothing"));
+        });
+  }
   // A home that is not there is not made.
   run({{"HOME", root_ + "/nobody"}}, [&](const std::string& out) {
     EXPECT_THAT(out, HasSubstr("$HOME, " + root_ + "/nobody, cannot be looked at (No such file or directory)"));
@@ -294,11 +324,16 @@ TEST_F(DiskCacheTest, WhatTheEnvironmentSays) {
 // What WhatTheEnvironmentSays runs.
 TEST(DiskCacheChild, DISABLED_Tells) {
   unsetenv("SLIPWAY_DISK_CACHE_TEST_CHILD");
+  if (const char* const first = std::getenv("SLIPWAY_DISK_CACHE_FIRST")) {
+    if (first == std::string("folder")) SetDiskCacheFolder(std::getenv("SLIPWAY_CACHE_DIR")).IgnoreError();
+    if (first == std::string("limit")) SetDiskCacheLimit(1000);
+  }
   for (int i = 0; i < 3; ++i) {
     const absl::StatusOr<std::string> folder = DiskCacheFolder();
     std::printf("%s\n", folder.ok() ? absl::StrCat("folder ", *folder).c_str() : "no folder");
     StoreOnDisk("ptx", "other", "value");
     std::printf("found %s\n", LoadFromDisk("ptx", "key").value_or("nothing").c_str());
+    std::printf("other is %s\n", LoadFromDisk("ptx", "other").value_or("nothing").c_str());
   }
 }
 

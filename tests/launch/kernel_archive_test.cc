@@ -127,6 +127,27 @@ TEST(KernelArchive, WhatIsChangedOrCutIsRefused) {
   EXPECT_EQ(archive.Find("h").status().code(), absl::StatusCode::kDataLoss);
 }
 
+// A changed row might hide a kernel, of two of one name the first.
+TEST(KernelArchive, AChangedBitIsNoOtherKernel) {
+  std::vector<CompiledKernel> kernels = Kernels();
+  kernels[1].name = kernels[0].name;
+  const std::string good = EncodeKernels(kernels);
+  for (size_t bit = 0; bit < 8 * good.size(); ++bit) {
+    std::string bytes = good;
+    bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ 1 << bit % 8);
+    const absl::StatusOr<KernelArchive> archive = KernelArchive::FromBytes(bytes);
+    if (!archive.ok()) continue;
+    if (const absl::StatusOr<CompiledKernel> found = archive->Find(kernels[0].name); found.ok()) {
+      EXPECT_EQ(found->signature, kernels[0].signature) << bit;
+      EXPECT_EQ(found->inspection->ptx, kernels[0].inspection->ptx) << bit;
+    } else {
+      EXPECT_EQ(found.status().code(), absl::StatusCode::kDataLoss) << bit;
+    }
+    const auto both = archive->FindAll(kernels[0].name);
+    EXPECT_TRUE(!both.ok() || both->size() == 2) << bit;
+  }
+}
+
 TEST(KernelArchive, Files) {
   const internal::ScratchFolder folder;
   const std::string path = (folder / "kernels").string();
