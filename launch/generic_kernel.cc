@@ -315,47 +315,40 @@ absl::Status GenericKernel::Precompile(const Device& device, absl::Span<const Si
   });
 }
 
-void GenericKernel::Remember(const Variant* variant) const {
-  // The slot that has it, or the empty one where it would be; and the first on the way that has one of its types.
-  using Slot = std::atomic<const Variant*>;
-  struct Place {
-    Slot *own, *first;
-  };
-  const auto place_in = [](const TypeTable& table, const Variant* variant) {
-    Slot* first = nullptr;
-    for (uint64_t at = HashTypes(variant->type_words);; ++at) {
-      Slot& slot = table.slots[at & table.mask];
-      const Variant* const there = slot.load(std::memory_order_acquire);
-      if (first == nullptr && there != nullptr && there->type_words == variant->type_words) first = &slot;
-      if (there == nullptr || there == variant) return Place{&slot, first};
+void GenericKernel::Remember(const Variant* variant, Facts all) const {
+  const uint64_t hash = HashCall(variant->type_words, all);
+  // The slot that has it for such calls, or the empty one where it would be. The hashes are of who has the lock.
+  const auto place_in = [](const TypeTable& table, const Variant* variant, uint64_t hash) {
+    for (uint64_t at = hash;; ++at) {
+      const Variant* const there = table.slots[at & table.mask].load(std::memory_order_acquire);
+      if (there == nullptr || there == variant) return at & table.mask;
     }
   };
   const auto has = [&](const TypeTable& table) {
-    return place_in(table, variant).own->load(std::memory_order_relaxed) != nullptr;
+    return table.slots[place_in(table, variant, hash)].load(std::memory_order_relaxed) != nullptr;
   };
   State& state = this->state();
   if (has(*state.by_types.load(std::memory_order_acquire))) return;
   const std::lock_guard lock(state.mutex);
   if (!state.tables.empty() && has(*state.tables.back())) return;  // Another thread's doing.
+  const auto put = [&](const TypeTable& table, const Variant* variant, uint64_t hash) {
+    const size_t at = place_in(table, variant, hash);
+    table.hashes[at] = hash;
+    table.slots[at].store(variant, std::memory_order_release);
+  };
   const size_t capacity = state.tables.empty() ? 0 : state.tables.back()->mask + 1;
   if (8 * ++state.launched > capacity) {
     // The new table is filled before anybody can see it.
     auto larger = std::make_unique<const TypeTable>(std::max<size_t>(2 * capacity, 16));
     for (size_t i = 0; i < capacity; ++i) {
-      const Variant* const each = state.tables.back()->slots[i].load(std::memory_order_relaxed);
-      if (each != nullptr) place_in(*larger, each).own->store(each, std::memory_order_relaxed);
+      const TypeTable& table = *state.tables.back();
+      const Variant* const each = table.slots[i].load(std::memory_order_relaxed);
+      if (each != nullptr) put(*larger, each, table.hashes[i]);
     }
     state.tables.push_back(std::move(larger));
   }
-  // In front of the others of its types: none of those fitted this call, whereas it may fit theirs, as a kernel does
-  // that was told of aligned arrays and asks for none. The one in front goes to the end before it is replaced.
-  const TypeTable& table = *state.tables.back();
-  const Place place = place_in(table, variant);
-  if (place.first != nullptr) {
-    place.own->store(place.first->load(std::memory_order_relaxed), std::memory_order_release);
-  }
-  (place.first != nullptr ? place.first : place.own)->store(variant, std::memory_order_release);
-  state.by_types.store(&table, std::memory_order_release);
+  put(*state.tables.back(), variant, hash);
+  state.by_types.store(state.tables.back().get(), std::memory_order_release);
 }
 
 void GenericKernel::Clear() const {
@@ -375,7 +368,11 @@ absl::Status GenericKernel::Launch(const Stream& stream, const LaunchConfig& con
         absl::StrCat("kernel '", state().name, "': the stream was moved from or destroyed; launch on one that lives"));
   }
   SLIPWAY_ASSIGN_OR_RETURN(const Variant* variant, Find(stream.device(), args));
-  Remember(variant);
+  Facts all = ~Facts{0};
+  for (const Arg& arg : args) {
+    if (arg.is_array()) all &= arg.facts();
+  }
+  Remember(variant, all);
   return variant->kernel.Launch(stream, config, args);
 }
 

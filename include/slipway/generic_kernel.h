@@ -217,17 +217,21 @@ class GenericKernel {
     Facts forbidden = 0;  // What the arrays must not all have: that of which it was made without, as kIndex32.
     Kernel kernel;
   };
-  // Specialisations by the types of their arguments, for look-ups without a lock. Several may be for the same types,
-  // and for other devices or layouts. Slots are filled and never emptied; an eighth of them at most, so that most
-  // look-ups end at the first, and all at an empty one.
+  // Specialisations by the calls that they served: by the types of the arguments, and what all arrays have of what
+  // chooses one. For look-ups without a lock. Slots are filled and never emptied; an eighth of them at most, so that
+  // most look-ups end at the first, and all at an empty one.
   struct TypeTable {
     constexpr TypeTable() : mask(0), slots(&none) {}
     explicit TypeTable(size_t capacity)
-        : owned(new std::atomic<const Variant*>[capacity]()), mask(capacity - 1), slots(owned.get()) {}
+        : owned(new std::atomic<const Variant*>[capacity]()),
+          hashes(new uint64_t[capacity]),
+          mask(capacity - 1),
+          slots(owned.get()) {}
 
     std::atomic<const Variant*> none{nullptr};
     const std::unique_ptr<std::atomic<const Variant*>[]> owned;
-    const size_t mask;  // The capacity is a power of two.
+    const std::unique_ptr<uint64_t[]> hashes;  // Of the filled slots' calls, for who makes a larger table.
+    const size_t mask;                         // The capacity is a power of two.
     std::atomic<const Variant*>* const slots;
   };
   // What launches look at.
@@ -267,16 +271,16 @@ class GenericKernel {
   [[gnu::always_inline]] static bool Fits(const Variant& variant, const Args&... args);
   // Where the search for a specialisation begins, and mostly ends.
   template <size_t kCount>
-  [[gnu::always_inline]] const Variant* FirstOf(const std::array<uint64_t, kCount>& words) const {
+  [[gnu::always_inline]] const Variant* FirstOf(const std::array<uint64_t, kCount>& words, Facts all) const {
     const TypeTable& table = *used_.load(std::memory_order_acquire)->by_types.load(std::memory_order_acquire);
-    return table.slots[HashTypes(words) & table.mask].load(std::memory_order_acquire);
+    return table.slots[HashCall(words, all) & table.mask].load(std::memory_order_acquire);
   }
   // The one for plain arguments, by the words of their types; null if none is there that says it is.
   template <size_t kCount>
   [[gnu::always_inline]] const Variant* LookUp(const DeviceState* device, const std::array<uint64_t, kCount>& words,
                                                const internal::PlainFacts& given) const {
     return LookUpIn(used_.load(std::memory_order_acquire)->by_types.load(std::memory_order_acquire), device, words,
-                    HashTypes(words), given.all, given.is_const);
+                    HashCall(words, given.all), given.all, given.is_const);
   }
   template <class Words>
   [[gnu::noinline]] static const Variant* LookUpIn(const TypeTable* table, const DeviceState* device, Words words,
@@ -297,24 +301,46 @@ class GenericKernel {
   template <class... Args>
   [[gnu::noinline, gnu::cold]] absl::Status LaunchAsList(const Stream& stream, const LaunchConfig& config,
                                                          const Args&... args) const;
-  // The words are those of TypeWords: few, and differing in a few bits. Of types that C++ knows it is a constant, which
-  // is why the device is not a part of it, and why there is no loop: compilers keep one for many words.
-  static constexpr uint64_t kHashFactor = 0x9e3779b97f4a7c15;  // 2^64 by the golden ratio.
+  // The words are those of TypeWords: few, and differing in a few bits. Of types that C++ knows they give a constant,
+  // which is why there is no loop: compilers keep one for many words. `all` is what all arrays have; if there are none,
+  // everything.
   template <size_t kCount>
-  [[gnu::always_inline]] static uint64_t HashTypes(const std::array<uint64_t, kCount>& words) {
+  [[gnu::always_inline]] static uint64_t HashCall(const std::array<uint64_t, kCount>& words, Facts all) {
     uint64_t hash = 0;
     [&]<size_t... I>(std::index_sequence<I...>) __attribute__((always_inline)) {
-      ((hash = (hash ^ words[I]) * kHashFactor), ...);
+      ((hash = HashOn(hash, words[I])), ...);
     }
     (std::make_index_sequence<kCount>());
-    return hash >> 32;
+    return HashEnd(hash, all);
   }
-  static uint64_t HashTypes(const std::vector<uint64_t>& words) {
+  static uint64_t HashCall(const std::vector<uint64_t>& words, Facts all) {
     uint64_t hash = 0;
-    for (const uint64_t word : words) hash = (hash ^ word) * kHashFactor;
-    return hash >> 32;
+    for (const uint64_t word : words) hash = HashOn(hash, word);
+    return HashEnd(hash, all);
   }
-  void Remember(const Variant* variant) const;  // In the type table.
+  [[gnu::always_inline]] static uint64_t HashOn(uint64_t hash, uint64_t word) {
+    return (hash ^ word) * 0x9e3779b97f4a7c15;  // 2^64 by the golden ratio.
+  }
+  // The five facts that choose a specialisation become the lowest bits.
+  [[gnu::always_inline]] static uint64_t HashEnd(uint64_t hash, Facts all) {
+    constexpr Facts kLow = facts::kContiguous | facts::kIndex32;
+    constexpr Facts kHigh = facts::kVector | facts::kVectorRows | facts::kStrided;
+    static_assert(kLow >> 12 == 3 && kHigh >> 24 == 28);
+    const Facts form = all & (kLow | kHigh);
+    return (hash >> 32) + (form >> 12) + (form >> 24);
+  }
+  template <class... Args>
+  [[gnu::always_inline]] static Facts FactsOfAll(const Args&... args) {
+    Facts all = ~Facts{0};
+    [[maybe_unused]] const auto look_at = [&](const auto& arg) {
+      using Source = internal::Packer<std::decay_t<decltype(arg)>>;
+      if constexpr (Source::kHasFacts) all &= Source::FactsOf(arg, 0);
+    };
+    (look_at(args), ...);
+    return all;
+  }
+  // In the type table, for calls with such arguments.
+  void Remember(const Variant* variant, Facts all) const;
 
   // Of kernels without a State, so that a launch has nothing more to look at.
   static const TypeTable none_;
@@ -334,9 +360,9 @@ inline absl::Status GenericKernel::operator()(const Stream& stream, const Launch
     }
   }
   // As Kernel's call operator, with the demands of a specialisation for such types. Entries stay until the State goes.
-  const Variant* variant = FirstOf(internal::TypeWords(args...));
   if constexpr (internal::kPlainCall<std::decay_t<Args>...>) {
     const internal::PlainFacts given = internal::PlainFacts::Of(args...);
+    const Variant* variant = FirstOf(internal::TypeWords(args...), given.all);
     if (!IsOfTypes(variant, stream, args...) || !variant->plain.IsMetBy(given)) [[unlikely]] {
       variant = LookUp(stream.device().state().get(), internal::TypeWords(args...), given);
       if (variant == nullptr) [[unlikely]]
@@ -351,6 +377,7 @@ inline absl::Status GenericKernel::operator()(const Stream& stream, const Launch
     }
     return internal::Submit(variant->kernel, stream, config, sizeof...(Args) == 0 ? nullptr : buffer);
   } else {
+    const Variant* const variant = FirstOf(internal::TypeWords(args...), FactsOfAll(args...));
     if (!IsOfTypes(variant, stream, args...) || !Fits(*variant, args...)) [[unlikely]]
       return LaunchOtherwise(stream, internal::CopyFields(config), args...);
     return internal::SubmitCall(variant->kernel, variant->params.data(), stream, config, args...);
@@ -367,14 +394,13 @@ template <class... Args>
 inline bool GenericKernel::Fits(const Variant& variant, const Args&... args) {
   [[maybe_unused]] const Variant::Param* param = variant.params.data();
   Facts misfit = 0;
-  [[maybe_unused]] Facts all = ~Facts{0};
   [[maybe_unused]] const auto look_at = [&](const auto& arg) {
-    using Source = internal::Packer<std::decay_t<decltype(arg)>>;
-    if constexpr (Source::kHasFacts) all &= Source::FactsOf(arg, 0);
-    misfit |= Source::Misfit((param++)->demand, arg);
+    misfit |= internal::Packer<std::decay_t<decltype(arg)>>::Misfit((param++)->demand, arg);
   };
   (look_at(args), ...);
-  if constexpr ((internal::Packer<std::decay_t<Args>>::kHasFacts || ...)) misfit |= all & variant.forbidden;
+  if constexpr ((internal::Packer<std::decay_t<Args>>::kHasFacts || ...)) {
+    misfit |= FactsOfAll(args...) & variant.forbidden;
+  }
   return misfit == 0;
 }
 
@@ -383,7 +409,7 @@ absl::Status GenericKernel::LaunchOtherwise(const Stream& stream, const LaunchCo
                                             const Args&... args) const {
   const TypeTable* const table = used_.load(std::memory_order_acquire)->by_types.load(std::memory_order_acquire);
   const auto words = internal::TypeWords(args...);
-  for (uint64_t at = HashTypes(words);; ++at) {
+  for (uint64_t at = HashCall(words, FactsOfAll(args...));; ++at) {
     const Variant* const variant = table->slots[at & table->mask].load(std::memory_order_acquire);
     if (variant == nullptr) return LaunchAsList(stream, config, args...);
     if (!IsOfTypes(variant, stream, args...)) continue;

@@ -22,8 +22,8 @@ namespace slipway::internal {
 
 // What a parameter or an argument is, in 16 bits, never 0: kind, dtype and, of arrays, rank. Four of them make a word,
 // so that a launch compares the types of four arguments, known to the compiler, with those of four parameters at once.
-// A struct's is its size and alignment, if it is made of whole words: others, and those of more than 511 words, have no
-// code that is equal to any, because quick copies would leave gaps beside them.
+// A struct's is its size and alignment: those that are aligned to more than a word, behind which quick copies would
+// leave gaps, and those of more than 511 times their alignment have no code that is equal to any.
 using TypeCode = uint16_t;
 inline constexpr int kCodesPerWord = 4;
 constexpr TypeCode CodeOf(ParamKind kind, DType dtype, int rank) {
@@ -32,9 +32,9 @@ constexpr TypeCode CodeOf(ParamKind kind, DType dtype, int rank) {
 }
 inline constexpr TypeCode kStructParamCode = 0xfffe, kNoParamCode = 0xffff;  // An argument's that fits no code.
 constexpr TypeCode StructCode(uint32_t size, uint32_t align, TypeCode otherwise) {
-  if (size % 8 != 0 || size / 8 >= 512 || align > 8) return otherwise;
+  if (size % align != 0 || size / align >= 512 || align > 8) return otherwise;
   const auto exponent = static_cast<unsigned>(std::countr_zero(align));
-  return static_cast<TypeCode>((static_cast<unsigned>(ParamKind::kStruct) + 1) << 12 | exponent << 9 | size / 8);
+  return static_cast<TypeCode>((static_cast<unsigned>(ParamKind::kStruct) + 1) << 12 | exponent << 9 | size / align);
 }
 constexpr bool IsAddress(TypeCode code) { return code >> 12 == static_cast<unsigned>(ParamKind::kPointer) + 1; }
 inline TypeCode CodeOf(const ParamSpec& param) {
@@ -88,10 +88,14 @@ struct Packer<T*> {
 
 template <StructArgument S>
 struct Packer<S> {
-  static constexpr size_t kMaxBytes = sizeof(S);
+  // With zeros to a whole word.
+  static constexpr size_t kMaxBytes = (sizeof(S) + 7) / 8 * 8;
   static constexpr bool kHasFacts = false;
   static constexpr TypeCode Code(const S&) { return StructCode(sizeof(S), alignof(S), kNoParamCode); }
-  static void Store(std::byte* to, const S& value) { std::memcpy(to, &value, sizeof(S)); }
+  static void Store(std::byte* to, const S& value) {
+    std::memcpy(to, &value, sizeof(S));
+    if constexpr (kMaxBytes != sizeof(S)) std::memset(to + sizeof(S), 0, kMaxBytes - sizeof(S));
+  }
   static Facts Misfit(const FactsDemand& demand, const S& value) { return demand.Misfit(FactsOf(value, 0)); }
   static constexpr Facts FactsOf(const S&, uint16_t) { return facts::OfStruct(sizeof(S), alignof(S)); }
 };
