@@ -86,7 +86,15 @@ std::optional<std::string> ReadAll(int descriptor) {
   struct stat info;
   if (fstat(descriptor, &info) != 0) return std::nullopt;
   if (!S_ISREG(info.st_mode)) return std::string();  // No entry.
-  std::string bytes(static_cast<size_t>(std::min<uint64_t>(static_cast<uint64_t>(info.st_size), kMaxEntry)), '\0');
+  const auto size = static_cast<uint64_t>(info.st_size);
+  // One that is not as long as it says is not read whole, which may be more than there is memory.
+  Header header;
+  const bool has_header = pread(descriptor, &header, sizeof(header), 0) == static_cast<ssize_t>(sizeof(header));
+  if (!has_header || size > kMaxEntry || header.key_bytes > size ||
+      sizeof(header) + header.key_bytes + header.payload_bytes != size) {
+    return std::string();
+  }
+  std::string bytes(size, '\0');
   size_t done = 0;
   while (done < bytes.size()) {
     const ssize_t got = read(descriptor, bytes.data() + done, bytes.size() - done);
@@ -192,6 +200,13 @@ absl::StatusOr<std::string> FolderFromEnvironment() {
 }
 
 bool IsOff(const std::string& folder) { return folder.empty() || folder == "off"; }
+
+// As PathOf makes it: other files of the folder are none of ours.
+bool IsEntryName(std::string_view name) {
+  constexpr size_t kHashDigits = 32;
+  return name.size() > kHashDigits + 1 + kSuffix.size() && name.find_first_not_of("0123456789abcdef") == kHashDigits &&
+         name[kHashDigits] == '-' && name.substr(name.size() - kSuffix.size()) == kSuffix;
+}
 
 // A file of the folder, for listing and pruning.
 struct Found {
@@ -345,7 +360,9 @@ void Cache::Store(std::string_view kind, std::string_view key, std::string_view 
   const std::string path = PathOf(*folder, kind, key), bytes = EntryBytes(kind, key, payload);
   if (bytes.size() > limit() || bytes.size() > kMaxEntry) return;
   std::string temporary;
-  File file(open(folder->c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+  // It gets its name by way of /proc, which a sandbox may lack.
+  const bool can_be_named = access("/proc/self/fd", X_OK) == 0;
+  File file(can_be_named ? open(folder->c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600) : -1);
   if (!file.ok()) {
     temporary = absl::StrCat(*folder, "/", AsAbsl(kUnfinished), getpid(), "-", std::random_device()(), "-",
                              std::random_device()());
@@ -382,8 +399,7 @@ std::vector<Found> Cache::Files(const std::string& folder, bool unfinished) {
   std::error_code error;
   for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
     const std::string name = at->path().filename().string();
-    const bool is_entry =
-        name.size() > kSuffix.size() && std::string_view(name).substr(name.size() - kSuffix.size()) == kSuffix;
+    const bool is_entry = IsEntryName(name);
     const bool is_unfinished = name.compare(0, kUnfinished.size(), kUnfinished) == 0;
     struct stat info;
     if (!(unfinished ? is_unfinished : is_entry) || lstat(at->path().c_str(), &info) != 0) continue;

@@ -137,7 +137,8 @@ class GenericKernel {
   // kernel's own signature has the same kinds, dtypes and ranks, or an address for an array; it may ask for less
   // (strided where contiguous was given, 64-bit indices, no alignment) or for more, which launches then refuse
   // arguments for; it says which arrays are only read. Called once for each specialisation, however
-  // many threads ask, possibly for several at once; an error is kept and returned by every such call.
+  // many threads ask, possibly for several at once; an error is kept and returned by every such call. It must not
+  // throw.
   using Maker = internal::Recipe::Maker;
   // The maker may be whatever a Maker is made of. One of at most 8 bytes, as a lambda that captures no more than a
   // pointer, is kept as it is until the first use, if the name is a literal: a kernel that is never used then allocates
