@@ -27,6 +27,14 @@ CUDA_KERNEL_NODE_PARAMS Longer(const CUDA_KERNEL_NODE_PARAMS_v1& params) {
   return longer;
 }
 
+// Whether a graph is `other` or has it in it, however deep.
+bool Has(const Graph& graph, const Graph& other) {
+  return &graph == &other ||
+         std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const std::shared_ptr<GraphNode>& node) {
+           return node->child != nullptr && Has(*node->child, other);
+         });
+}
+
 // A node behind others. One with a graph in it gets a clone of `child`, or, if it is `moved`, that itself.
 CUresult Add(CUgraphNode* node, CUgraph handle, const CUgraphNode* dependencies, size_t count, NodeWork work,
              CUgraph child_handle = nullptr, bool moved = false) {
@@ -39,11 +47,13 @@ CUresult Add(CUgraphNode* node, CUgraph handle, const CUgraphNode* dependencies,
   SLIPWAY_RETURN_IF_FAILED(IndicesOf(*graph, dependencies, count, &indices));
   if (work.type == CU_GRAPH_NODE_TYPE_GRAPH) {
     std::shared_ptr<Graph> child = runtime.graphs.Find(child_handle);
-    if (child == nullptr || child == graph || child->capturing || (moved && child->embedded)) {
-      return CUDA_ERROR_INVALID_VALUE;
-    }
+    // What was moved into a node "cannot be added as a child graph of a separate parent graph"
+    // (CUgraphChildGraphNodeOwnership).
+    if (child == nullptr || child == graph || child->capturing || child->moved) return CUDA_ERROR_INVALID_VALUE;
+    if (moved && (child->embedded || Has(*child, *graph))) return CUDA_ERROR_INVALID_VALUE;
     work.child = moved ? std::move(child) : CloneGraph(*child);
     work.child->embedded = true;
+    work.child->moved = moved;
   }
   *node = cpu::AddNode(*graph, std::move(work), std::move(indices))->handle;
   return CUDA_SUCCESS;
