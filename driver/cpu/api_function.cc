@@ -14,7 +14,6 @@ namespace {
 // which turns a grid computation into a shift. Measured on saxpy: over 1e5 elements blocks of 32 take four times as
 // long as these, larger ones up to a fifth less; over 1e7 elements blocks from 128 to 256 are the fastest.
 constexpr int kBlockSize = 256;
-constexpr int kNominalRegisters = 32;  // Translated code has none of a GPU's; some callers divide by the number.
 
 // CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET to CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE.
 constexpr int kClusterAttributes[] = {10, 15};

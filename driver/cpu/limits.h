@@ -24,7 +24,8 @@ inline constexpr size_t kPrintfBytes = size_t{1} << 20;
 inline constexpr size_t kMallocHeapBytes = size_t{8} << 20;
 inline constexpr size_t kL2FetchBytes = 64;
 inline constexpr size_t kMaxL2FetchBytes = 128;
-inline constexpr int kRegisters = 65536;  // A block and a multiprocessor.
+inline constexpr int kRegisters = 65536;      // A block and a multiprocessor.
+inline constexpr int kNominalRegisters = 32;  // A thread: translated code has none of a GPU's; some divide by it.
 inline constexpr int kMaxPitch = 0x7FFFFFFF;
 inline constexpr int kNominalL2Bytes = 32 << 20;  // Some callers divide work by it.
 // Nominal: a CPU's clock varies.

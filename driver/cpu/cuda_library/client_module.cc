@@ -148,7 +148,7 @@ CUresult LibraryLoadData(CUlibrary* library, const void* code, CUjit_option* opt
   auto loaded = std::make_shared<Library>();
   SLIPWAY_RETURN_IF_FAILED(ReadImage(code, logs, &loaded->ptx));
   absl::StatusOr<std::unique_ptr<Program>> program = LoadChecked(loaded->ptx, nullptr);
-  SLIPWAY_RETURN_IF_FAILED(LoadResult(program.status(), logs));
+  SLIPWAY_RETURN_IF_FAILED(LoadResult(program, logs));
   loaded->program = *std::move(program);
   *library = Runtime::Get().libraries.Add(std::move(loaded));
   return CUDA_SUCCESS;
