@@ -117,6 +117,7 @@ NodeWork WorkOf(const Op& op) {
 
 NodeWork EventWork(const std::shared_ptr<Event>& event, CUgraphNodeType type) {
   auto op = std::make_shared<Op>();
+  op->in_graph = true;
   op->kind = type == CU_GRAPH_NODE_TYPE_EVENT_RECORD ? OpKind::kRecord : OpKind::kNothing;
   op->event = event;
   return {.type = type, .context = event->context, .op = std::move(op), .places = {}, .child = nullptr};

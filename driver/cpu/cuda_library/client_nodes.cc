@@ -215,90 +215,90 @@ CUresult GraphNodeSetParams(CUgraphNode node, CUgraphNodeParams* params) {
 
 // --- Asking about them.
 
-CUresult GraphMemcpyNodeGetParams(CUgraphNode handle, CUDA_MEMCPY3D* params) {
+namespace {
+
+// Has `look` see a node of a type, with the lock held, and fill in `*answer`.
+template <typename Answer, typename Look>
+CUresult Ask(CUgraphNode handle, CUgraphNodeType type, Answer* answer, const Look& look) {
   SLIPWAY_RETURN_IF_FAILED(Ready());
   const GraphLock lock(GraphMutex());
   std::shared_ptr<GraphNode> node;
-  SLIPWAY_RETURN_IF_FAILED(FindNode(handle, CU_GRAPH_NODE_TYPE_MEMCPY, &node));
-  if (params == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *params = {};
-  const Op& op = *node->op;
-  if (op.kind == OpKind::kNothing) return CUDA_SUCCESS;
-  const auto is_host = [](const std::byte* address) {
-    const std::optional<Arena::Allocation> found = Runtime::Get().arena.Find(reinterpret_cast<uintptr_t>(address), 1);
-    return !found || found->kind == Arena::Kind::kHost;
-  };
-  const Box& box = op.box;
-  if (is_host(op.from)) {
-    params->srcMemoryType = CU_MEMORYTYPE_HOST;
-    params->srcHost = op.from;
-  } else {
-    params->srcMemoryType = CU_MEMORYTYPE_DEVICE;
-    params->srcDevice = reinterpret_cast<CUdeviceptr>(op.from);
-  }
-  if (is_host(op.to)) {
-    params->dstMemoryType = CU_MEMORYTYPE_HOST;
-    params->dstHost = op.to;
-  } else {
-    params->dstMemoryType = CU_MEMORYTYPE_DEVICE;
-    params->dstDevice = reinterpret_cast<CUdeviceptr>(op.to);
-  }
-  params->srcPitch = box.from_pitch;
-  params->dstPitch = box.to_pitch;
-  params->srcHeight = box.from_pitch == 0 ? 0 : box.from_slice / box.from_pitch;
-  params->dstHeight = box.to_pitch == 0 ? 0 : box.to_slice / box.to_pitch;
-  params->WidthInBytes = op.count;
-  params->Height = box.rows;
-  params->Depth = box.slices;
-  return CUDA_SUCCESS;
+  SLIPWAY_RETURN_IF_FAILED(FindNode(handle, type, &node));
+  if (answer == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  return look(*node);
+}
+
+}  // namespace
+
+CUresult GraphMemcpyNodeGetParams(CUgraphNode handle, CUDA_MEMCPY3D* params) {
+  return Ask(handle, CU_GRAPH_NODE_TYPE_MEMCPY, params, [&](GraphNode& node) {
+    *params = {};
+    const Op& op = *node.op;
+    if (op.kind == OpKind::kNothing) return CUDA_SUCCESS;
+    const auto is_host = [](const std::byte* address) {
+      const std::optional<Arena::Allocation> found = Runtime::Get().arena.Find(reinterpret_cast<uintptr_t>(address), 1);
+      return !found || found->kind == Arena::Kind::kHost;
+    };
+    const Box& box = op.box;
+    if (is_host(op.from)) {
+      params->srcMemoryType = CU_MEMORYTYPE_HOST;
+      params->srcHost = op.from;
+    } else {
+      params->srcMemoryType = CU_MEMORYTYPE_DEVICE;
+      params->srcDevice = reinterpret_cast<CUdeviceptr>(op.from);
+    }
+    if (is_host(op.to)) {
+      params->dstMemoryType = CU_MEMORYTYPE_HOST;
+      params->dstHost = op.to;
+    } else {
+      params->dstMemoryType = CU_MEMORYTYPE_DEVICE;
+      params->dstDevice = reinterpret_cast<CUdeviceptr>(op.to);
+    }
+    params->srcPitch = box.from_pitch;
+    params->dstPitch = box.to_pitch;
+    params->srcHeight = box.from_pitch == 0 ? 0 : box.from_slice / box.from_pitch;
+    params->dstHeight = box.to_pitch == 0 ? 0 : box.to_slice / box.to_pitch;
+    params->WidthInBytes = op.count;
+    params->Height = box.rows;
+    params->Depth = box.slices;
+    return CUDA_SUCCESS;
+  });
 }
 
 CUresult GraphMemsetNodeGetParams(CUgraphNode handle, CUDA_MEMSET_NODE_PARAMS* params) {
-  SLIPWAY_RETURN_IF_FAILED(Ready());
-  const GraphLock lock(GraphMutex());
-  std::shared_ptr<GraphNode> node;
-  SLIPWAY_RETURN_IF_FAILED(FindNode(handle, CU_GRAPH_NODE_TYPE_MEMSET, &node));
-  if (params == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const Op& op = *node->op;
-  *params = {.dst = reinterpret_cast<CUdeviceptr>(op.to),
-             .pitch = op.box.to_pitch,
-             .value = op.value,
-             .elementSize = op.width,
-             .width = op.count,
-             .height = op.kind == OpKind::kNothing ? 0 : op.box.rows};
-  return CUDA_SUCCESS;
+  return Ask(handle, CU_GRAPH_NODE_TYPE_MEMSET, params, [&](GraphNode& node) {
+    const Op& op = *node.op;
+    *params = {.dst = reinterpret_cast<CUdeviceptr>(op.to),
+               .pitch = op.box.to_pitch,
+               .value = op.value,
+               .elementSize = op.width,
+               .width = op.count,
+               .height = op.kind == OpKind::kNothing ? 0 : op.box.rows};
+    return CUDA_SUCCESS;
+  });
 }
 
 CUresult GraphHostNodeGetParams(CUgraphNode handle, CUDA_HOST_NODE_PARAMS* params) {
-  SLIPWAY_RETURN_IF_FAILED(Ready());
-  const GraphLock lock(GraphMutex());
-  std::shared_ptr<GraphNode> node;
-  SLIPWAY_RETURN_IF_FAILED(FindNode(handle, CU_GRAPH_NODE_TYPE_HOST, &node));
-  if (params == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *params = {.fn = node->op->host_function, .userData = node->op->user_data};
-  return CUDA_SUCCESS;
+  return Ask(handle, CU_GRAPH_NODE_TYPE_HOST, params, [&](GraphNode& node) {
+    *params = {.fn = node.op->host_function, .userData = node.op->user_data};
+    return CUDA_SUCCESS;
+  });
 }
 
 CUresult GraphChildGraphNodeGetGraph(CUgraphNode handle, CUgraph* child) {
-  SLIPWAY_RETURN_IF_FAILED(Ready());
-  const GraphLock lock(GraphMutex());
-  std::shared_ptr<GraphNode> node;
-  SLIPWAY_RETURN_IF_FAILED(FindNode(handle, CU_GRAPH_NODE_TYPE_GRAPH, &node));
-  if (child == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *child = node->child->handle;
-  return CUDA_SUCCESS;
+  return Ask(handle, CU_GRAPH_NODE_TYPE_GRAPH, child, [&](GraphNode& node) {
+    *child = node.child->handle;
+    return CUDA_SUCCESS;
+  });
 }
 
 namespace {
 
 CUresult GetEvent(CUgraphNode handle, CUgraphNodeType type, CUevent* event) {
-  SLIPWAY_RETURN_IF_FAILED(Ready());
-  const GraphLock lock(GraphMutex());
-  std::shared_ptr<GraphNode> node;
-  SLIPWAY_RETURN_IF_FAILED(FindNode(handle, type, &node));
-  if (event == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *event = node->op->event->handle;
-  return CUDA_SUCCESS;
+  return Ask(handle, type, event, [&](GraphNode& node) {
+    *event = node.op->event->handle;
+    return CUDA_SUCCESS;
+  });
 }
 
 }  // namespace
@@ -314,40 +314,34 @@ CUresult GraphEventWaitNodeGetEvent(CUgraphNode node, CUevent* event) {
 // --- Attributes of kernels.
 
 CUresult GraphKernelNodeGetAttribute(CUgraphNode handle, CUlaunchAttributeID attribute, void* value) {
-  SLIPWAY_RETURN_IF_FAILED(Ready());
-  const GraphLock lock(GraphMutex());
-  std::shared_ptr<GraphNode> node;
-  SLIPWAY_RETURN_IF_FAILED(FindNode(handle, CU_GRAPH_NODE_TYPE_KERNEL, &node));
-  if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  switch (attribute) {
-    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
-      static_cast<CUlaunchAttributeValue*>(value)->cooperative = node->op->cooperative ? 1 : 0;
-      return CUDA_SUCCESS;
-    case CU_LAUNCH_ATTRIBUTE_PRIORITY:
-      static_cast<CUlaunchAttributeValue*>(value)->priority = node->op->priority;
-      return CUDA_SUCCESS;
-    default:
-      return CUDA_ERROR_NOT_SUPPORTED;
-  }
+  return Ask(handle, CU_GRAPH_NODE_TYPE_KERNEL, value, [&](GraphNode& node) {
+    switch (attribute) {
+      case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
+        static_cast<CUlaunchAttributeValue*>(value)->cooperative = node.op->cooperative ? 1 : 0;
+        return CUDA_SUCCESS;
+      case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+        static_cast<CUlaunchAttributeValue*>(value)->priority = node.op->priority;
+        return CUDA_SUCCESS;
+      default:
+        return CUDA_ERROR_NOT_SUPPORTED;
+    }
+  });
 }
 
 CUresult GraphKernelNodeSetAttribute(CUgraphNode handle, CUlaunchAttributeID attribute, const void* value) {
-  SLIPWAY_RETURN_IF_FAILED(Ready());
-  const GraphLock lock(GraphMutex());
-  std::shared_ptr<GraphNode> node;
-  SLIPWAY_RETURN_IF_FAILED(FindNode(handle, CU_GRAPH_NODE_TYPE_KERNEL, &node));
-  if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const auto& given = *static_cast<const CUlaunchAttributeValue*>(value);
-  switch (attribute) {
-    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
-      return SetCooperative(given.cooperative != 0, node->op.get());
-    case CU_LAUNCH_ATTRIBUTE_PRIORITY:
-      node->op->has_priority = true;
-      node->op->priority = std::clamp(given.priority, kGreatestPriority, kLeastPriority);
-      return CUDA_SUCCESS;
-    default:
-      return CUDA_ERROR_NOT_SUPPORTED;
-  }
+  return Ask(handle, CU_GRAPH_NODE_TYPE_KERNEL, value, [&](GraphNode& node) {
+    const auto& given = *static_cast<const CUlaunchAttributeValue*>(value);
+    switch (attribute) {
+      case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
+        return SetCooperative(given.cooperative != 0, node.op.get());
+      case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+        node.op->has_priority = true;
+        node.op->priority = std::clamp(given.priority, kGreatestPriority, kLeastPriority);
+        return CUDA_SUCCESS;
+      default:
+        return CUDA_ERROR_NOT_SUPPORTED;
+    }
+  });
 }
 
 CUresult GraphKernelNodeCopyAttributes(CUgraphNode to_handle, CUgraphNode from_handle) {
