@@ -469,6 +469,27 @@ TEST_F(CudaLibrary, UserObjectsLiveAsLongAsGraphsNeedThem) {
   EXPECT_EQ(destroyed, 1);
 }
 
+// As much dynamic shared memory as lets so many blocks share a multiprocessor, and no more.
+TEST_F(CudaLibrary, SharedMemoryOfResidentBlocks) {
+  const auto available =
+      Function<CUresult(size_t*, CUfunction, int, int)>("cuOccupancyAvailableDynamicSMemPerBlock", 10020);
+  const CUfunction kernel = Kernel("nothing");
+  for (const int wanted : {1, 2, 3, 5, 7, 16}) {
+    size_t bytes = 0;
+    ASSERT_EQ(available(&bytes, kernel, wanted, 64), CUDA_SUCCESS);
+    int blocks = 0;
+    ASSERT_EQ(api_->OccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, 64, bytes), CUDA_SUCCESS);
+    EXPECT_GE(blocks, wanted) << bytes;
+    ASSERT_EQ(api_->OccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, 64, bytes + 1), CUDA_SUCCESS);
+    EXPECT_LT(blocks, wanted) << bytes;
+  }
+  size_t bytes = 1;
+  EXPECT_EQ(available(&bytes, kernel, 3, 1024), CUDA_SUCCESS);
+  EXPECT_EQ(bytes, 0u) << "so many threads are not resident";
+  EXPECT_EQ(available(&bytes, kernel, 0, 64), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(available(nullptr, kernel, 1, 64), CUDA_ERROR_INVALID_VALUE);
+}
+
 TEST_F(CudaLibrary, LaunchesInSteps) {
   const CUfunction store = Kernel("store");
   CUdeviceptr words = 0;
