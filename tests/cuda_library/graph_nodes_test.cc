@@ -78,6 +78,7 @@ struct Functions {
   GRAPH_FUNCTION(ExecGetFlags, 12000, CUgraphExec, uint64_t*)
   GRAPH_FUNCTION(ExecNodeSetParams, 12020, CUgraphExec, CUgraphNode, CUgraphNodeParams*)
   GRAPH_FUNCTION(InstantiateWithParams, 12000, CUgraphExec*, CUgraph, CUDA_GRAPH_INSTANTIATE_PARAMS*)
+  GRAPH_FUNCTION(NodeSetParams, 12020, CUgraphNode, CUgraphNodeParams*)
   GRAPH_FUNCTION(NodeSetEnabled, 11060, CUgraphExec, CUgraphNode, unsigned)
   GRAPH_FUNCTION(NodeGetEnabled, 11060, CUgraphExec, CUgraphNode, unsigned*)
   GRAPH_FUNCTION(DebugDotPrint, 11030, CUgraph, const char*, unsigned)
@@ -479,6 +480,22 @@ TEST_F(GraphNodes, HoldGraphs) {
   Run(exec);
   EXPECT_EQ(Read(words), Words(kWords, 113));
 
+  // A clone of another, of whatever shape, in a graph.
+  CUgraphNodeParams params = {};
+  params.type = CU_GRAPH_NODE_TYPE_GRAPH;
+  params.graph.graph = longer;
+  ASSERT_EQ(f_->NodeSetParams(held, &params), CUDA_SUCCESS);
+  EXPECT_EQ(api_->GraphGetNodes(embedded, nullptr, &count), CUDA_ERROR_INVALID_VALUE) << "it is gone";
+  ASSERT_EQ(f_->ChildGraphNodeGetGraph(held, &embedded), CUDA_SUCCESS);
+  EXPECT_NE(embedded, longer);
+  params.graph.graph = embedded;
+  EXPECT_EQ(f_->NodeSetParams(held, &params), CUDA_SUCCESS) << "what it holds already";
+  EXPECT_EQ(f_->NodeSetParams(before, &params), CUDA_ERROR_INVALID_VALUE) << "it holds none";
+  params.graph.graph = child;
+  EXPECT_EQ(f_->NodeSetParams(held, &params), CUDA_ERROR_INVALID_VALUE) << "destroyed";
+  Run(Instantiate(graph));
+  EXPECT_EQ(Read(words), Words(kWords, 13));
+
   // An empty one, and one that holds one.
   const CUgraph empty = NewGraph(), outer = NewGraph();
   CUgraphNode nothing = nullptr, whole = nullptr;
@@ -487,7 +504,7 @@ TEST_F(GraphNodes, HoldGraphs) {
   ASSERT_EQ(f_->AddChildGraphNode(&whole, outer, &nothing, 1, graph), CUDA_SUCCESS);
   AddScale(outer, {whole}, words, 1, 1);
   Run(Instantiate(outer));
-  EXPECT_EQ(Read(words), Words(kWords, 104));
+  EXPECT_EQ(Read(words), Words(kWords, 14));
 }
 
 TEST_F(GraphNodes, AreCloned) {

@@ -207,10 +207,28 @@ CUresult GraphEventWaitNodeSetEvent(CUgraphNode node, CUevent event) {
   return Set(node, std::move(work));
 }
 
+namespace {
+
+// A clone of another graph in the place of the one that a node holds.
+CUresult SetChild(CUgraphNode handle, CUgraph child_handle) {
+  const GraphLock lock(GraphMutex());
+  std::shared_ptr<GraphNode> node;
+  SLIPWAY_RETURN_IF_FAILED(FindNode(handle, CU_GRAPH_NODE_TYPE_GRAPH, &node));
+  const std::shared_ptr<Graph> child = Runtime::Get().graphs.Find(child_handle);
+  if (child == nullptr || child->capturing) return CUDA_ERROR_INVALID_VALUE;
+  if (child == node->child) return CUDA_SUCCESS;
+  if (child->moved) return CUDA_ERROR_INVALID_VALUE;
+  std::shared_ptr<Graph> clone = CloneGraph(*child);
+  clone->embedded = true;
+  return DropGraph(std::exchange(node->child, std::move(clone))->handle);
+}
+
+}  // namespace
+
 CUresult GraphNodeSetParams(CUgraphNode node, CUgraphNodeParams* params) {
   NodeWork work;
   SLIPWAY_RETURN_IF_FAILED(WorkOfParams(params, &work));
-  return Set(node, std::move(work));
+  return work.type == CU_GRAPH_NODE_TYPE_GRAPH ? SetChild(node, params->graph.graph) : Set(node, std::move(work));
 }
 
 // --- Asking about them.
