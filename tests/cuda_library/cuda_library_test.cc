@@ -458,6 +458,11 @@ TEST_F(CudaLibrary, UserObjectsLiveAsLongAsGraphsNeedThem) {
   const auto retain = Function<CUresult(CUuserObject, unsigned)>("cuUserObjectRetain", 11030);
   EXPECT_EQ(retain(object, ~0u), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(keep(graph, object, 0x7fffffff, 0), CUDA_ERROR_OUT_OF_MEMORY);
+  const auto give_back = Function<CUresult(CUgraph, CUuserObject, unsigned)>("cuGraphReleaseUserObject", 11030);
+  constexpr unsigned kMany = 1 << 20;
+  EXPECT_EQ(keep(graph, object, kMany, 0), CUDA_SUCCESS);
+  EXPECT_EQ(give_back(graph, object, kMany + 1), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(give_back(graph, object, kMany), CUDA_SUCCESS);
   EXPECT_EQ(keep(graph, object, 5, kMove), CUDA_ERROR_INVALID_VALUE) << "there is one to be moved";
   ASSERT_EQ(keep(graph, object, 1, kMove), CUDA_SUCCESS);
   EXPECT_EQ(release(object, 1), CUDA_ERROR_INVALID_VALUE) << "it is the graph's now";

@@ -369,7 +369,11 @@ CUresult GraphReleaseUserObject(CUgraph graph_handle, CUuserObject handle, unsig
   std::vector<std::shared_ptr<UserObject>>& all = graph->user_objects;
   const auto is_it = [&](const std::shared_ptr<UserObject>& object) { return object->handle == handle; };
   if (std::count_if(all.begin(), all.end(), is_it) < static_cast<ptrdiff_t>(count)) return CUDA_ERROR_INVALID_VALUE;
-  for (; count != 0; --count) all.erase(std::find_if(all.begin(), all.end(), is_it));
+  std::erase_if(all, [&](const std::shared_ptr<UserObject>& object) {
+    if (count == 0 || !is_it(object)) return false;
+    --count;
+    return true;
+  });
   return CUDA_SUCCESS;
 }
 
