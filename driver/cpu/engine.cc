@@ -225,7 +225,7 @@ void Engine::Wait(Stream& stream, uint64_t position) {
 
 void Engine::WaitLocked(Lock& lock, Stream& stream, uint64_t position) {
   if (stream.completed >= position) return;
-  InstallFaultHandlers();
+  RenewFaultHandlers();
   Demand(stream, position);
   while (stream.completed < position) {
     if (paused_.load(std::memory_order_relaxed)) {

@@ -3,6 +3,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <ucontext.h>
 
 #include <algorithm>
@@ -233,6 +234,16 @@ bool InterruptBlocks(pthread_t thread) {
 
 bool IsOnBlockStack(uintptr_t address) {
   return address < block_stack && address >= reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
+}
+
+void RenewFaultHandlers() {
+  static std::atomic<int64_t> last{-1};
+  timespec now = {};
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  const int64_t tick = int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+  if (last.load(std::memory_order_relaxed) == tick) return;
+  last.store(tick, std::memory_order_relaxed);
+  InstallFaultHandlers();
 }
 
 void InstallFaultHandlers() {

@@ -39,10 +39,13 @@ bool InterruptBlocks(pthread_t thread);
 // Whether an address lies on the stack of the blocks that RunBlocksGuarded runs on this thread: in local memory.
 bool IsOnBlockStack(uintptr_t address);
 
-// Sees to it that the signal handlers are installed. A signal that translated code did not cause goes to the handler
-// that was there before. Called when a module is loaded, a thread does its first work, a thread waits for work, and a
-// pool thread wakes up: an application may put handlers of its own in the place of ours at any time.
+// Sees to it that the signal handlers are installed. A signal that neither translated code nor a copy caused goes to
+// the handler that was there before. Called when a module is loaded, a thread does its first work, and a pool thread
+// wakes up: an application may put handlers of its own in the place of ours at any time.
 void InstallFaultHandlers();
+// The same, at most once in a tick of the system's coarse clock (milliseconds): for whoever waits for work, where a
+// system call each time would show.
+void RenewFaultHandlers();
 
 }  // namespace slipway::cpu
 

@@ -852,6 +852,7 @@ TEST_F(DriverRules, AFaultIsNotToldToAHandlerInstalledBetweenLaunches) {
     _exit(1);  // There is no way back.
   };
   ASSERT_EQ(sigaction(SIGSEGV, &action, &before), 0);
+  usleep(50'000);  // More than a tick of any system's clock, after which the CPU device looks again.
   EXPECT_EQ(Launch(store, nullptr, nowhere.extra()), CUDA_SUCCESS);
   EXPECT_EQ(api_->CtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
   EXPECT_EQ(handled, 0);
