@@ -14,7 +14,6 @@ namespace {
 // which turns a grid computation into a shift. Measured on saxpy: over 1e5 elements blocks of 32 take four times as
 // long as these, larger ones up to a fifth less; over 1e7 elements blocks from 128 to 256 are the fastest.
 constexpr int kBlockSize = 256;
-constexpr int kNominalRegisters = 32;  // Translated code has none of a GPU's; some callers divide by the number.
 
 // CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET to CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE.
 constexpr int kClusterAttributes[] = {10, 15};
@@ -136,15 +135,15 @@ CUresult OccupancyMaxPotentialBlockSize(int* min_grid_size, int* block_size, CUf
   } else {
     while (size > static_cast<int>(most)) size /= 2;
   }
-  size_t optin = static_cast<size_t>(MaxDynamicSharedBytes(kernel));
-  auto fits = [&] {
-    return (shared_bytes_of_block == nullptr ? dynamic_shared_bytes : shared_bytes_of_block(size)) <= optin;
+  const auto shared = [&](int block) {
+    return shared_bytes_of_block == nullptr ? dynamic_shared_bytes : shared_bytes_of_block(block);
   };
-  while (size > 1 && !fits()) size /= 2;
-  if (!fits()) return CUDA_ERROR_INVALID_VALUE;
+  const auto optin = static_cast<size_t>(MaxDynamicSharedBytes(kernel));
+  while (size > 1 && shared(size) > optin) size /= 2;
+  if (shared(size) > optin) return CUDA_ERROR_INVALID_VALUE;
   *block_size = size;
-  // As many blocks as keep every core busy to the end.
-  *min_grid_size = GetSettings().cores * (LimitsFor(GetSettings().sm).max_threads_per_multiprocessor / size);
+  // As many blocks as the multiprocessors hold: a cooperative launch may have so many.
+  *min_grid_size = GetSettings().cores * MaxActiveBlocks(*found, static_cast<uint64_t>(size), shared(size));
   return CUDA_SUCCESS;
 }
 

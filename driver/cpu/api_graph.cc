@@ -215,7 +215,7 @@ CUresult GraphExecUpdate(CUgraphExec exec_handle, CUgraph graph_handle, CUgraphE
   std::shared_ptr<Graph> graph = runtime.graphs.Find(graph_handle);
   if (info == nullptr) return CUDA_ERROR_INVALID_VALUE;
   *info = {.result = CU_GRAPH_EXEC_UPDATE_ERROR, .errorNode = nullptr, .errorFromNode = nullptr};
-  if (exec == nullptr || graph == nullptr || graph->capturing) return CUDA_ERROR_INVALID_VALUE;
+  if (exec == nullptr || graph == nullptr || graph->capturing || graph->moved) return CUDA_ERROR_INVALID_VALUE;
   std::vector<ExecNode> nodes;
   SLIPWAY_RETURN_IF_FAILED(ToExecNodes(*graph, &nodes));
   *info = CompareForUpdate(*exec, nodes);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/types/span.h"
 #include "driver/cpu/api.h"
 #include "driver/cpu/launch.h"
 #include "driver/cpu/limits.h"
@@ -31,6 +32,15 @@ CUresult Launch(CUfunction handle, const LaunchRequest& request, CUstream stream
   return runtime.captures.Submit(stream, op);
 }
 
+// Of CUlaunchAttributeID, besides what the driver table has. Hints, which change no result: IGNORE,
+// ACCESS_POLICY_WINDOW, CLUSTER_SCHEDULING_POLICY_PREFERENCE, MEM_SYNC_DOMAIN_MAP, MEM_SYNC_DOMAIN,
+// PREFERRED_CLUSTER_DIMENSION, PREFERRED_SHARED_MEMORY_CARVEOUT, NVLINK_UTIL_CENTRIC_SCHEDULING.
+constexpr int kHints[] = {0, 1, 5, 9, 10, 11, 14, 16};
+// Which there is none of: PROGRAMMATIC_EVENT, LAUNCH_COMPLETION_EVENT, DEVICE_UPDATABLE_KERNEL_NODE.
+constexpr int kMissing[] = {7, 12, 13};
+
+bool IsIn(absl::Span<const int> ids, int id) { return std::find(ids.begin(), ids.end(), id) != ids.end(); }
+
 // What each attribute does here.
 CUresult Apply(const CUlaunchAttribute& attribute, LaunchRequest* request) {
   const CUlaunchAttributeValue& value = attribute.value;
@@ -52,7 +62,8 @@ CUresult Apply(const CUlaunchAttribute& attribute, LaunchRequest* request) {
       request->priority = std::clamp(value.priority, kGreatestPriority, kLeastPriority);
       return CUDA_SUCCESS;
   }
-  return CUDA_ERROR_INVALID_VALUE;
+  if (IsIn(kHints, attribute.id)) return CUDA_SUCCESS;
+  return IsIn(kMissing, attribute.id) ? CUDA_ERROR_NOT_SUPPORTED : CUDA_ERROR_INVALID_VALUE;
 }
 
 }  // namespace

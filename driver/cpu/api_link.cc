@@ -76,7 +76,7 @@ CUresult LinkComplete(CUlinkState link, void** image, size_t* bytes) {
     return ResultOf(joined.status());
   }
   // A driver assembles it here. Who loads the image finds it translated.
-  SLIPWAY_RETURN_IF_FAILED(LoadResult(LoadChecked(*joined, nullptr).status(), found->logs));
+  SLIPWAY_RETURN_IF_FAILED(LoadResult(LoadChecked(*joined, nullptr), found->logs));
   found->image = *std::move(joined);
   *image = found->image.data();
   if (bytes != nullptr) *bytes = found->image.size() + 1;  // The NUL as well, which ends the text for the loader.

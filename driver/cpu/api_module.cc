@@ -36,6 +36,22 @@ absl::Status CheckKernels(const Program& program) {
   return absl::OkStatus();
 }
 
+// What `ptxas -v` tells of a module, with the registers that a function's attributes tell.
+std::string Information(const Program& program) {
+  size_t variables = 0, constants = 0;
+  for (const CpuGlobal& global : program.globals()) (global.constant ? constants : variables) += global.size;
+  std::string text = absl::StrCat("ptxas info    : ", variables, " bytes gmem");
+  if (constants != 0) absl::StrAppend(&text, ", ", constants, " bytes cmem[3]");
+  for (const CpuKernel& kernel : program.kernels()) {
+    absl::StrAppend(&text, "\nptxas info    : Compiling entry function '", kernel.name, "' for 'sm_", GetSettings().sm,
+                    "'\nptxas info    : Function properties for ", kernel.name, "\n    ", kernel.local_bytes,
+                    " bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\nptxas info    : Used ",
+                    kNominalRegisters, " registers, ", kernel.shared_bytes, " bytes smem, ", kernel.params_bytes,
+                    " bytes cmem[0]");
+  }
+  return text + '\n';
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Program>> LoadChecked(std::string_view ptx, AllocateVariables allocate) {
@@ -67,8 +83,9 @@ CUresult ReadImage(const void* image, const JitLogs& logs, std::string* ptx) {
   return CUDA_SUCCESS;
 }
 
-CUresult LoadResult(const absl::Status& status, const JitLogs& logs) {
-  logs.Write({status.message().data(), status.message().size()});
+CUresult LoadResult(const absl::Status& status, const JitLogs& logs, const Program* program) {
+  const bool informs = program != nullptr && logs.WantsInformation();
+  logs.Write({status.message().data(), status.message().size()}, informs ? Information(*program) : std::string());
   switch (status.code()) {
     case absl::StatusCode::kOk:
       return CUDA_SUCCESS;
@@ -101,7 +118,7 @@ CUresult LoadModule(const std::shared_ptr<Context>& context, std::string ptx, co
     return loaded->globals;
   };
   absl::StatusOr<std::unique_ptr<Program>> program = LoadChecked(loaded->ptx, allocate);
-  SLIPWAY_RETURN_IF_FAILED(LoadResult(program.status(), logs));
+  SLIPWAY_RETURN_IF_FAILED(LoadResult(program, logs));
   loaded->program = *std::move(program);
   if (Runtime::Get().settings.check.memory && loaded->globals != nullptr) {
     std::vector<Arena::Part> variables;

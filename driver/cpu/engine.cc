@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "driver/cpu/fault.h"
 #include "driver/cpu/settings.h"
 
 namespace slipway::cpu {
@@ -224,6 +225,7 @@ void Engine::Wait(Stream& stream, uint64_t position) {
 
 void Engine::WaitLocked(Lock& lock, Stream& stream, uint64_t position) {
   if (stream.completed >= position) return;
+  RenewFaultHandlers();
   Demand(stream, position);
   while (stream.completed < position) {
     if (paused_.load(std::memory_order_relaxed)) {

@@ -225,6 +225,11 @@ static void ForEachRow(const Op& op, Visit visit) {
   }
 }
 
+static void FailFreed(Op* op) {
+  LogWarning("cpu device: a copy or fill uses memory that has been freed; every later call on its context fails");
+  op->error.store(CUDA_ERROR_ILLEGAL_ADDRESS, std::memory_order_relaxed);
+}
+
 void Engine::RunAlone(Op* op) {
   if (op->in_graph && op->kind != OpKind::kNothing) {
     const size_t row = op->count * op->width;
@@ -232,28 +237,32 @@ void Engine::RunAlone(Op* op) {
     if (!IsThere(op->to, BytesOf(row, box.rows, box.to_pitch, box.slices, box.to_slice)) ||
         (op->kind == OpKind::kCopy &&
          !IsThere(op->from, BytesOf(row, box.rows, box.from_pitch, box.slices, box.from_slice)))) {
-      LogWarning(
-          "cpu device: a copy or fill of a graph uses memory that has been freed; every later call on its "
-          "context fails");
-      op->error.store(CUDA_ERROR_ILLEGAL_ADDRESS, std::memory_order_relaxed);
+      FailFreed(op);
       return;
     }
   }
+  Arena& arena = Runtime::Get().arena;
+  Fault fault;
   switch (op->kind) {
     case OpKind::kCopy:
-      ForEachRow(*op, [&](std::byte* to, const std::byte* from) {
-        std::memmove(to, from, op->count);  // A device-to-device copy may overlap.
+      fault = CopyGuarded(arena, [&] {
+        ForEachRow(*op, [&](std::byte* to, const std::byte* from) {
+          std::memmove(to, from, op->count);  // A device-to-device copy may overlap.
+        });
       });
       break;
     case OpKind::kFill:
-      ForEachRow(*op, [&](std::byte* to, const std::byte*) { Fill(to, op->value, op->width, op->count); });
+      fault = CopyGuarded(arena, [&] {
+        ForEachRow(*op, [&](std::byte* to, const std::byte*) { Fill(to, op->value, op->width, op->count); });
+      });
       break;
     case OpKind::kFree:
-      Runtime::Get().arena.Free(reinterpret_cast<uintptr_t>(op->to));
+      arena.Free(reinterpret_cast<uintptr_t>(op->to));
       break;
     default:
       break;
   }
+  if (fault.result != CUDA_SUCCESS) FailFreed(op);
 }
 
 void Engine::StartLaunch(Lock& lock, Stream& stream) {

@@ -73,6 +73,7 @@ void* Engine::PoolThread(void* engine) {
     }
     self.ticker_ = true;
     if (!self.pool_waiters_.Wait(lock, kTickMicroseconds)) ++self.quiet_ticks_;
+    RenewFaultHandlers();
     self.ticker_ = false;
   }
 }

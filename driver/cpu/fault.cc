@@ -3,6 +3,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <ucontext.h>
 
 #include <algorithm>
@@ -68,15 +69,23 @@ class SignalStack {
 };
 
 struct Guard {
+  // Of blocks.
   const Program* program = nullptr;
   CpuLaunch* launch = nullptr;
+  // Of a copy, which answers for faults in it alone.
+  const Arena* arena = nullptr;
+
+  bool AnswersFor(const siginfo_t& info) const {
+    return arena == nullptr || arena->Reserved(reinterpret_cast<uintptr_t>(info.si_addr));
+  }
+
   sigjmp_buf out;
   volatile int signal = 0;
   volatile uintptr_t address = 0;
 };
 
-// Set only while translated code runs on this thread. The initial-exec model makes reading it safe in a signal handler:
-// the general model may allocate on first use.
+// Set only while translated code or a copy runs on this thread. The initial-exec model makes reading it safe in a
+// signal handler: the general model may allocate on first use.
 __attribute__((tls_model("initial-exec"))) thread_local Guard* volatile armed = nullptr;
 
 // Where the stack of the blocks that this thread runs begins; 0 while it runs none.
@@ -101,7 +110,8 @@ bool IsInterrupt(const siginfo_t& info) { return info.si_code == SI_QUEUE && inf
 // Only inside translated code is nothing half done that others rely on: no lock is held, no memory is being allocated.
 bool MayBeInterrupted(const Guard& guard, const void* machine) {
   const auto pc = static_cast<const ucontext_t*>(machine)->uc_mcontext.gregs[REG_RIP];
-  return std::atomic_ref(guard.launch->trapped).load(std::memory_order_relaxed) == kStopped &&
+  return guard.program != nullptr &&
+         std::atomic_ref(guard.launch->trapped).load(std::memory_order_relaxed) == kStopped &&
          guard.program->ContainsCode(reinterpret_cast<const void*>(pc));
 }
 
@@ -143,7 +153,7 @@ void OnSignal(int signal, siginfo_t* info, void* machine) {
     siglongjmp(guard->out, 1);
   }
   // si_code is positive only for what the hardware reported: a signal that somebody sent is not translated code's.
-  if (guard == nullptr || info->si_code <= 0) {
+  if (guard == nullptr || info->si_code <= 0 || !guard->AnswersFor(*info)) {
     GoToPrevious(index, signal, info, machine);
     return;
   }
@@ -153,12 +163,14 @@ void OnSignal(int signal, siginfo_t* info, void* machine) {
   siglongjmp(guard->out, 1);
 }
 
+void PrepareThread() { static thread_local const SignalStack signal_stack; }
+
 }  // namespace
 
 SLIPWAY_CALLS_TRANSLATED_CODE
 Fault RunBlocksGuarded(const Program& program, const CpuKernel& kernel, CpuLaunch* launch, uint64_t first,
                        uint64_t last, std::byte* shared) {
-  static thread_local const SignalStack signal_stack;
+  PrepareThread();
   std::byte* stack = nullptr;
   if (NeedsBlockStack(kernel)) {
     stack = BlockStackTop();
@@ -198,6 +210,21 @@ Fault RunBlocksGuarded(const Program& program, const CpuKernel& kernel, CpuLaunc
           .address = memory ? guard.address : 0};
 }
 
+Fault CopyGuarded(const Arena& arena, absl::FunctionRef<void()> copy) {
+  PrepareThread();
+  Guard guard;
+  guard.arena = &arena;
+  if (sigsetjmp(guard.out, kThreadSanitizer ? 1 : 0) == 0) {
+    armed = &guard;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    copy();
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    armed = nullptr;
+    return {};
+  }
+  return {.result = CUDA_ERROR_ILLEGAL_ADDRESS, .address = guard.address};
+}
+
 bool InterruptBlocks(pthread_t thread) {
   InstallFaultHandlers();
   union sigval value = {};
@@ -207,6 +234,16 @@ bool InterruptBlocks(pthread_t thread) {
 
 bool IsOnBlockStack(uintptr_t address) {
   return address < block_stack && address >= reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
+}
+
+void RenewFaultHandlers() {
+  static std::atomic<int64_t> last{-1};
+  timespec now = {};
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  const int64_t tick = int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+  if (last.load(std::memory_order_relaxed) == tick) return;
+  last.store(tick, std::memory_order_relaxed);
+  InstallFaultHandlers();
 }
 
 void InstallFaultHandlers() {

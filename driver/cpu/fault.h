@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "absl/functional/function_ref.h"
+#include "driver/cpu/arena.h"
 #include "driver/cpu/program.h"
 #include "slipway/driver_api.h"
 
@@ -24,6 +26,11 @@ struct Fault {
 Fault RunBlocksGuarded(const Program& program, const CpuKernel& kernel, CpuLaunch* launch, uint64_t first,
                        uint64_t last, std::byte* shared);
 
+// Copies or fills memory of `arena` that may be gone by now: another stream or another context may have had it freed. A
+// fault in it gives CUDA_ERROR_ILLEGAL_ADDRESS, and what was written stays. One at any other address, which is the
+// application's, goes to the handler that was there before.
+Fault CopyGuarded(const Arena& arena, absl::FunctionRef<void()> copy);
+
 // Ends the blocks that a thread runs of a launch whose CpuLaunch::trapped is kStopped, wherever in translated code it
 // is; does nothing to a thread that runs something else, or is in a function of the host just now: ask again. The
 // thread must be alive. False if that cannot be done.
@@ -32,10 +39,13 @@ bool InterruptBlocks(pthread_t thread);
 // Whether an address lies on the stack of the blocks that RunBlocksGuarded runs on this thread: in local memory.
 bool IsOnBlockStack(uintptr_t address);
 
-// Sees to it that the signal handlers are installed. A signal that translated code did not cause goes to the handler
-// that was there before. Called when a module is loaded, a thread runs its first kernel, and a pool thread wakes up: an
-// application may put handlers of its own in the place of ours at any time.
+// Sees to it that the signal handlers are installed. A signal that neither translated code nor a copy caused goes to
+// the handler that was there before. Called when a module is loaded, a thread does its first work, and a pool thread
+// wakes up: an application may put handlers of its own in the place of ours at any time.
 void InstallFaultHandlers();
+// The same, at most once in a tick of the system's coarse clock (milliseconds): for whoever waits for work, where a
+// system call each time would show.
+void RenewFaultHandlers();
 
 }  // namespace slipway::cpu
 

@@ -117,6 +117,7 @@ NodeWork WorkOf(const Op& op) {
 
 NodeWork EventWork(const std::shared_ptr<Event>& event, CUgraphNodeType type) {
   auto op = std::make_shared<Op>();
+  op->in_graph = true;
   op->kind = type == CU_GRAPH_NODE_TYPE_EVENT_RECORD ? OpKind::kRecord : OpKind::kNothing;
   op->event = event;
   return {.type = type, .context = event->context, .op = std::move(op), .places = {}, .child = nullptr};
@@ -209,6 +210,24 @@ std::shared_ptr<Graph> GraphOf(const GraphExec& exec) {
 CUresult ToExecNodes(const Graph& graph, std::vector<ExecNode>* nodes) {
   std::vector<uint32_t> last;
   return Flatten(graph, {}, nodes, &last);
+}
+
+CUgraphNode NodeOfCycle(const Graph& graph) {
+  for (const std::shared_ptr<GraphNode>& node : graph.nodes) {
+    const CUgraphNode inside = node->child == nullptr ? nullptr : NodeOfCycle(*node->child);
+    if (inside != nullptr) return inside;
+  }
+  std::vector<bool> left(graph.nodes.size(), true);
+  for (const uint32_t index : OrderOf(graph)) left[index] = false;
+  const auto first = std::find(left.begin(), left.end(), true);
+  if (first == left.end()) return nullptr;
+  // Each that is left waits for another that is: so many steps back are on a cycle.
+  auto index = static_cast<uint32_t>(first - left.begin());
+  for (size_t step = 0; step < left.size(); ++step) {
+    const std::vector<uint32_t>& before = graph.nodes[index]->dependencies;
+    index = *std::find_if(before.begin(), before.end(), [&](uint32_t dependency) { return left[dependency]; });
+  }
+  return graph.nodes[index]->handle;
 }
 
 }  // namespace slipway::cpu

@@ -54,6 +54,7 @@ struct Graph {
   CUgraph handle = nullptr;
   bool capturing = false;
   bool embedded = false;                                  // It belongs to a node.
+  bool moved = false;                                     // It was the application's before.
   std::vector<std::shared_ptr<GraphNode>> nodes;          // As they were added.
   std::vector<std::shared_ptr<UserObject>> user_objects;  // Each as often as it is referred to.
 };
@@ -101,6 +102,8 @@ std::shared_ptr<Graph> GraphOf(const GraphExec& exec);
 // The nodes in an order in which each comes after those that it waits for, with ops of their own: that in which they
 // were added, as far as it is one. INVALID_VALUE if some wait for each other.
 CUresult ToExecNodes(const Graph& graph, std::vector<ExecNode>* nodes);
+// One of the nodes of a graph, or of a graph in it, that wait for each other; null if there are none.
+CUgraphNode NodeOfCycle(const Graph& graph);
 
 }  // namespace slipway::cpu
 

@@ -8,6 +8,7 @@ namespace {
 
 constexpr int kOptionCount = 35;  // CU_JIT_NUM_OPTIONS of cuda.h 13.0.
 constexpr int kWallTime = 2;      // CU_JIT_WALL_TIME.
+constexpr int kLogVerbose = 12;   // CU_JIT_LOG_VERBOSE.
 
 }  // namespace
 
@@ -25,6 +26,9 @@ CUresult JitLogs::Parse(unsigned count, const CUjit_option* options, void** valu
       case CU_JIT_ERROR_LOG_BUFFER:
         logs->error_.buffer = static_cast<char*>(values[i]);
         wants_error = true;
+        break;
+      case kLogVerbose:
+        logs->verbose_ = values[i] != nullptr;
         break;
       case CU_JIT_INFO_LOG_BUFFER:
         logs->information_.buffer = static_cast<char*>(values[i]);
@@ -61,9 +65,9 @@ void JitLogs::WriteLog(const Log& log, std::string_view text) {
   if (log.length != nullptr) *log.length = reinterpret_cast<void*>(static_cast<uintptr_t>(length));
 }
 
-void JitLogs::Write(std::string_view error) const {
+void JitLogs::Write(std::string_view error, std::string_view information) const {
   WriteLog(error_, error);
-  WriteLog(information_, {});
+  WriteLog(information_, information);
   if (wall_time_ == nullptr) return;
   const std::chrono::duration<float, std::milli> taken = std::chrono::steady_clock::now() - start_;
   *wall_time_ = nullptr;

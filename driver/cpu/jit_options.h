@@ -15,10 +15,12 @@ class JitLogs {
   // INVALID_VALUE for missing arrays, an option that cuda.h does not have, or a log buffer that is null.
   static CUresult Parse(unsigned count, const CUjit_option* options, void** values, JitLogs* logs);
 
-  // Writes `error` to the error log and nothing to the information log, cut to fit and ended by a NUL, and each log's
-  // length into the value of its size option, as a driver does; likewise the milliseconds since Parse, a float, into
-  // the value of CU_JIT_WALL_TIME.
-  void Write(std::string_view error) const;
+  // Whether CU_JIT_LOG_VERBOSE is on and there is a buffer for information.
+  bool WantsInformation() const { return verbose_ && information_.buffer != nullptr && information_.capacity > 0; }
+
+  // Writes to the two logs, cut to fit and ended by a NUL, and each log's length into the value of its size option, as
+  // a driver does; likewise the milliseconds since Parse, a float, into the value of CU_JIT_WALL_TIME.
+  void Write(std::string_view error, std::string_view information = {}) const;
 
  private:
   struct Log {
@@ -29,6 +31,7 @@ class JitLogs {
   static void WriteLog(const Log& log, std::string_view text);
   Log error_;
   Log information_;
+  bool verbose_ = false;
   void** wall_time_ = nullptr;  // The value of that option.
   std::chrono::steady_clock::time_point start_;
 };

@@ -153,10 +153,9 @@ int MaxActiveBlocks(const Function& function, uint64_t threads_per_block, size_t
   const uint64_t threads = (threads_per_block + kWarpSize - 1) / kWarpSize * kWarpSize;
   uint64_t blocks = std::min<uint64_t>(static_cast<uint64_t>(limits.max_blocks_per_multiprocessor),
                                        static_cast<uint64_t>(limits.max_threads_per_multiprocessor) / threads);
-  // From 8.0 on the system takes a KiB of each block's shared memory (CUDA C++ Best Practices Guide, occupancy).
-  const size_t reserved = sm < 80 ? 0 : 1024;
-  if (shared + reserved > 0)
-    blocks = std::min<uint64_t>(blocks, limits.shared_bytes_per_multiprocessor / (shared + reserved));
+  const size_t unit = SharedGranularity(sm);
+  const size_t taken = (shared + ReservedSharedBytes(sm) + unit - 1) / unit * unit;
+  if (taken > 0) blocks = std::min<uint64_t>(blocks, limits.shared_bytes_per_multiprocessor / taken);
   return static_cast<int>(blocks);
 }
 

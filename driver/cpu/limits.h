@@ -24,7 +24,8 @@ inline constexpr size_t kPrintfBytes = size_t{1} << 20;
 inline constexpr size_t kMallocHeapBytes = size_t{8} << 20;
 inline constexpr size_t kL2FetchBytes = 64;
 inline constexpr size_t kMaxL2FetchBytes = 128;
-inline constexpr int kRegisters = 65536;  // A block and a multiprocessor.
+inline constexpr int kRegisters = 65536;      // A block and a multiprocessor.
+inline constexpr int kNominalRegisters = 32;  // A thread: translated code has none of a GPU's; some divide by it.
 inline constexpr int kMaxPitch = 0x7FFFFFFF;
 inline constexpr int kNominalL2Bytes = 32 << 20;  // Some callers divide work by it.
 // Nominal: a CPU's clock varies.
@@ -34,6 +35,11 @@ inline constexpr int kGreatestPriority = -5;
 inline constexpr int kLeastPriority = 0;
 inline constexpr size_t kMaxParameterBytes = 32764;  // From PTX ISA 8.1 on.
 inline constexpr size_t kMaxParameterBytesBefore81 = 4096;
+
+// Shared memory that the system takes of each block, and the unit that a block's is rounded up to (CUDA C++ Best
+// Practices Guide, occupancy; cuda_occupancy.h of the toolkit).
+constexpr size_t ReservedSharedBytes(int sm) { return sm < 80 ? 0 : 1024; }
+constexpr size_t SharedGranularity(int sm) { return sm < 80 ? 256 : 128; }
 
 struct ArchLimits {
   int sm;  // From this compute capability * 10 on.
@@ -57,8 +63,7 @@ constexpr const ArchLimits& LimitsFor(int sm) {
 }
 
 constexpr size_t MaxSharedBytesOptIn(int sm) {
-  size_t bytes = LimitsFor(sm).shared_bytes_per_multiprocessor;
-  return sm < 80 ? bytes : bytes - 1024;
+  return LimitsFor(sm).shared_bytes_per_multiprocessor - ReservedSharedBytes(sm);
 }
 
 }  // namespace slipway::cpu

@@ -17,8 +17,12 @@ using AllocateVariables = std::function<absl::StatusOr<std::byte*>(size_t bytes,
 // Compiles PTX as this device takes it, or finds it in the cache. Refuses what ptxas refuses of kernels, too.
 absl::StatusOr<std::unique_ptr<Program>> LoadChecked(std::string_view ptx, AllocateVariables allocate);
 
-// What a driver answers for that, with the message in the logs.
-CUresult LoadResult(const absl::Status& status, const JitLogs& logs);
+// What a driver answers for that, with the message in the logs; in the information log, where it is asked for, what
+// each kernel of `program` takes, in ptxas's words.
+CUresult LoadResult(const absl::Status& status, const JitLogs& logs, const Program* program = nullptr);
+inline CUresult LoadResult(const absl::StatusOr<std::unique_ptr<Program>>& program, const JitLogs& logs) {
+  return LoadResult(program.status(), logs, program.ok() ? program->get() : nullptr);
+}
 
 // The PTX of an image of any kind. NO_BINARY_FOR_GPU or INVALID_IMAGE, with a message in the logs, if there is none.
 CUresult ReadImage(const void* image, const JitLogs& logs, std::string* ptx);

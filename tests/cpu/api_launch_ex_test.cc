@@ -181,6 +181,10 @@ TEST_F(ApiLaunchEx, OccupancyIsThatOfTheDeviceModelled) {
   EXPECT_EQ(Resident(shares, 32), 13);
   EXPECT_EQ(Resident(shares, 32, 100 << 10), 1);
   EXPECT_EQ(Resident(shares, 32, 220 << 10), 0);
+  // What cuda_occupancy.h computes: a block's shared memory, with the KiB that the system takes, in units of 128 bytes.
+  EXPECT_EQ(Resident(empty, 32, 10000), 20);
+  EXPECT_EQ(Resident(empty, 32, 45670), 4);
+  EXPECT_EQ(Resident(empty, 32, 45568), 5);
   int blocks = 0;
   EXPECT_EQ(Api().OccupancyMaxActiveBlocksPerMultiprocessor(nullptr, empty, 32, 0), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(Api().OccupancyMaxActiveBlocksPerMultiprocessor(&blocks, empty, 0, 0), CUDA_ERROR_INVALID_VALUE);

@@ -458,6 +458,11 @@ TEST_F(CudaLibrary, UserObjectsLiveAsLongAsGraphsNeedThem) {
   const auto retain = Function<CUresult(CUuserObject, unsigned)>("cuUserObjectRetain", 11030);
   EXPECT_EQ(retain(object, ~0u), CUDA_ERROR_INVALID_VALUE);
   EXPECT_EQ(keep(graph, object, 0x7fffffff, 0), CUDA_ERROR_OUT_OF_MEMORY);
+  const auto give_back = Function<CUresult(CUgraph, CUuserObject, unsigned)>("cuGraphReleaseUserObject", 11030);
+  constexpr unsigned kMany = 1 << 20;
+  EXPECT_EQ(keep(graph, object, kMany, 0), CUDA_SUCCESS);
+  EXPECT_EQ(give_back(graph, object, kMany + 1), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(give_back(graph, object, kMany), CUDA_SUCCESS);
   EXPECT_EQ(keep(graph, object, 5, kMove), CUDA_ERROR_INVALID_VALUE) << "there is one to be moved";
   ASSERT_EQ(keep(graph, object, 1, kMove), CUDA_SUCCESS);
   EXPECT_EQ(release(object, 1), CUDA_ERROR_INVALID_VALUE) << "it is the graph's now";
@@ -467,6 +472,27 @@ TEST_F(CudaLibrary, UserObjectsLiveAsLongAsGraphsNeedThem) {
   ASSERT_EQ(api_->GraphExecDestroy(exec), CUDA_SUCCESS);
   while (destroyed == 0) std::this_thread::yield();  // On a thread of the driver's.
   EXPECT_EQ(destroyed, 1);
+}
+
+// As much dynamic shared memory as lets so many blocks share a multiprocessor, and no more.
+TEST_F(CudaLibrary, SharedMemoryOfResidentBlocks) {
+  const auto available =
+      Function<CUresult(size_t*, CUfunction, int, int)>("cuOccupancyAvailableDynamicSMemPerBlock", 10020);
+  const CUfunction kernel = Kernel("nothing");
+  for (const int wanted : {1, 2, 3, 5, 7, 16}) {
+    size_t bytes = 0;
+    ASSERT_EQ(available(&bytes, kernel, wanted, 64), CUDA_SUCCESS);
+    int blocks = 0;
+    ASSERT_EQ(api_->OccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, 64, bytes), CUDA_SUCCESS);
+    EXPECT_GE(blocks, wanted) << bytes;
+    ASSERT_EQ(api_->OccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, 64, bytes + 1), CUDA_SUCCESS);
+    EXPECT_LT(blocks, wanted) << bytes;
+  }
+  size_t bytes = 1;
+  EXPECT_EQ(available(&bytes, kernel, 3, 1024), CUDA_SUCCESS);
+  EXPECT_EQ(bytes, 0u) << "so many threads are not resident";
+  EXPECT_EQ(available(&bytes, kernel, 0, 64), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(available(nullptr, kernel, 1, 64), CUDA_ERROR_INVALID_VALUE);
 }
 
 TEST_F(CudaLibrary, LaunchesInSteps) {

@@ -200,6 +200,28 @@ TEST_F(DriverRules, LoadWritesLogs) {
   EXPECT_NE(std::string(log.data()).find("line"), std::string::npos) << log.data();
 }
 
+TEST_F(DriverRules, LoadTellsWhatKernelsTake) {
+  const std::string text =
+      ".version 7.0\n.target sm_75\n.address_size 64\n"
+      ".visible .entry k() { .shared .align 4 .b8 s[128]; .reg .b32 %r<2>; mov.u32 %r0, s; st.shared.u32 [%r0], 1; "
+      "ret; }";
+  std::vector<char> log(4096);
+  constexpr auto kLogVerbose = static_cast<CUjit_option>(12);
+  CUjit_option options[] = {CU_JIT_INFO_LOG_BUFFER, CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES, kLogVerbose};
+  for (const bool verbose : {false, true}) {
+    log.assign(log.size(), '\0');
+    void* values[] = {log.data(), reinterpret_cast<void*>(log.size()), reinterpret_cast<void*>(uintptr_t{verbose})};
+    CUmodule module = nullptr;
+    ASSERT_EQ(api_->ModuleLoadDataEx(&module, text.c_str(), 3, options, values), CUDA_SUCCESS);
+    const std::string told = log.data();
+    for (const char* part : {"Compiling entry function 'k' for 'sm_", "bytes stack frame, 0 bytes spill stores",
+                             " registers", "128 bytes smem"}) {
+      EXPECT_EQ(told.find(part) != std::string::npos, verbose) << told;
+    }
+    EXPECT_EQ(api_->ModuleUnload(module), CUDA_SUCCESS);
+  }
+}
+
 TEST_F(DriverRules, Names) {
   CUfunction function = nullptr;
   CUdeviceptr address = 0;
@@ -246,6 +268,49 @@ TEST_F(DriverRules, LaunchSharedMemory) {
   EXPECT_EQ(api_->FuncSetAttribute(nothing, kAllowed, most), CUDA_SUCCESS);
   EXPECT_EQ(Shaped("nothing", {1, 1, 1}, {1, 1, 1}, static_cast<unsigned>(most)), CUDA_SUCCESS);
   EXPECT_EQ(api_->FuncSetAttribute(nothing, kAllowed, most + 1), CUDA_ERROR_INVALID_VALUE);
+}
+
+// Hints change nothing, and IGNORE is "for convenient composition".
+TEST_F(DriverRules, LaunchHints) {
+  const auto launch = [&](int id) {
+    CUlaunchAttribute attribute = {};
+    attribute.id = static_cast<CUlaunchAttributeID>(id);
+    CUlaunchConfig config = {};
+    config.gridDimX = config.gridDimY = config.gridDimZ = config.blockDimX = config.blockDimY = config.blockDimZ = 1;
+    config.attrs = &attribute;
+    config.numAttrs = 1;
+    return api_->LaunchKernelEx(&config, Kernel("nothing"), nullptr, nullptr);
+  };
+  // ACCESS_POLICY_WINDOW, CLUSTER_SCHEDULING_POLICY_PREFERENCE, MEM_SYNC_DOMAIN, PREFERRED_SHARED_MEMORY_CARVEOUT.
+  for (const int id : {0, 1, 5, 10, 14}) EXPECT_EQ(launch(id), CUDA_SUCCESS) << id;
+  EXPECT_EQ(launch(3), CUDA_ERROR_INVALID_VALUE) << "of streams";
+  EXPECT_EQ(launch(99), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(api_->CtxSynchronize(), CUDA_SUCCESS);
+}
+
+// A cooperative launch may have as many blocks as cuOccupancyMaxPotentialBlockSize gives.
+TEST_F(DriverRules, TheGridOfMostOccupancyIsResident) {
+  const CUmodule module = Load(
+      ".version 7.0\n.target sm_75\n.address_size 64\n"
+      ".visible .entry k() { .shared .align 4 .b8 s[40960]; .reg .b32 %r<2>; mov.u32 %r0, s; st.shared.u32 [%r0], 1; "
+      "ret; }");
+  CUfunction kernel = nullptr;
+  ASSERT_EQ(api_->ModuleGetFunction(&kernel, module, "k"), CUDA_SUCCESS);
+  int grid = 0, block = 0;
+  ASSERT_EQ(api_->OccupancyMaxPotentialBlockSize(&grid, &block, kernel, nullptr, 0, 0), CUDA_SUCCESS);
+  CUlaunchAttribute attribute = {};
+  attribute.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE;
+  attribute.value.cooperative = 1;
+  CUlaunchConfig config = {};
+  config.gridDimX = static_cast<unsigned>(grid);
+  config.blockDimX = static_cast<unsigned>(block);
+  config.gridDimY = config.gridDimZ = config.blockDimY = config.blockDimZ = 1;
+  config.attrs = &attribute;
+  config.numAttrs = 1;
+  EXPECT_EQ(api_->LaunchKernelEx(&config, kernel, nullptr, nullptr), CUDA_SUCCESS);
+  ++config.gridDimX;
+  EXPECT_EQ(api_->LaunchKernelEx(&config, kernel, nullptr, nullptr), CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
+  EXPECT_EQ(api_->CtxSynchronize(), CUDA_SUCCESS);
 }
 
 TEST_F(DriverRules, LaunchArguments) {
@@ -395,6 +460,40 @@ TEST_F(DriverRules, Memory) {
             CUDA_ERROR_INVALID_VALUE);
 }
 
+// "returns an error if any pitch is greater than the maximum allowed"; the height of a slice "may be 0 if Depth==1".
+TEST_F(DriverRules, PitchesAndHeights) {
+  int most = 0;
+  ASSERT_EQ(api_->DeviceGetAttribute(&most, CU_DEVICE_ATTRIBUTE_MAX_PITCH, 0), CUDA_SUCCESS);
+  const size_t too_much = static_cast<size_t>(most) + 1;
+  const CUdeviceptr from = NewWords(64), to = NewWords(64);
+  CUDA_MEMCPY3D copy = {};
+  copy.srcMemoryType = copy.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+  copy.srcDevice = from;
+  copy.dstDevice = to;
+  copy.WidthInBytes = copy.srcPitch = copy.dstPitch = 16;
+  copy.Height = copy.Depth = 1;
+  const auto run = Function<CUresult(const CUDA_MEMCPY3D*)>("cuMemcpy3D", 3020);
+  EXPECT_EQ(run(&copy), CUDA_SUCCESS);
+  copy.srcPitch = too_much;
+  EXPECT_EQ(run(&copy), CUDA_ERROR_INVALID_VALUE);
+  copy.srcPitch = 16;
+  copy.dstPitch = too_much;
+  EXPECT_EQ(run(&copy), CUDA_ERROR_INVALID_VALUE);
+  copy.dstPitch = 16;
+  copy.Depth = 2;
+  copy.srcHeight = copy.dstHeight = 1;
+  EXPECT_EQ(run(&copy), CUDA_SUCCESS);
+  copy.srcHeight = 0;
+  EXPECT_EQ(run(&copy), CUDA_ERROR_INVALID_VALUE);
+
+  const auto pitched = Function<CUresult(CUdeviceptr*, size_t*, size_t, size_t, unsigned)>("cuMemAllocPitch", 3020);
+  CUdeviceptr memory = 0;
+  size_t pitch = 0;
+  EXPECT_EQ(pitched(&memory, &pitch, too_much, 1, 4), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(pitched(&memory, &pitch, 100, 2, 4), CUDA_SUCCESS);
+  EXPECT_GE(pitch, 100u);
+}
+
 TEST_F(DriverRules, RegisteredMemory) {
   std::vector<uint32_t> host(4096, 1);
   EXPECT_EQ(api_->MemHostUnregister(host.data()), static_cast<CUresult>(713));
@@ -433,6 +532,16 @@ TEST_F(DriverRules, FillsOfHostMemoryAreSynchronous) {
   EXPECT_EQ(api_->MemsetD32(managed, 7, 16), CUDA_SUCCESS);
   EXPECT_EQ(reinterpret_cast<const volatile uint32_t*>(managed)[15], 7u);
   EXPECT_EQ(api_->MemFree(managed), CUDA_SUCCESS);
+}
+
+TEST_F(DriverRules, ManagedMemoryIsNotTheNullStreams) {
+  constexpr unsigned kSingle = 4;  // CU_MEM_ATTACH_SINGLE.
+  const auto attach = Function<CUresult(CUstream, CUdeviceptr, size_t, unsigned)>("cuStreamAttachMemAsync", 6000);
+  CUdeviceptr managed = 0;
+  ASSERT_EQ(api_->MemAllocManaged(&managed, 64, CU_MEM_ATTACH_GLOBAL), CUDA_SUCCESS);
+  EXPECT_EQ(attach(nullptr, managed, 0, CU_MEM_ATTACH_GLOBAL), CUDA_SUCCESS);
+  EXPECT_EQ(attach(nullptr, managed, 0, kSingle), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(attach(NewStream(), managed, 0, kSingle), CUDA_SUCCESS);
 }
 
 // --- Waiting.
@@ -725,6 +834,54 @@ TEST_F(DriverRules, AFaultIsToldToAThreadThatBlocksSignals) {
     EXPECT_EQ(api_->CtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
     Destroy(broken);
   }).join();
+}
+
+// An application's handler that came later is left alone, too.
+TEST_F(DriverRules, AFaultIsNotToldToAHandlerInstalledBetweenLaunches) {
+  static std::atomic<int> handled{0};
+  const CUcontext broken = NewContext();
+  const CUmodule module = Load(kKernels);
+  CUfunction store = nullptr;
+  ASSERT_EQ(api_->ModuleGetFunction(&store, module, "store"), CUDA_SUCCESS);
+  LaunchBuffer somewhere(NewWords(32), 1u), nowhere(CUdeviceptr{64}, 1u);
+  EXPECT_EQ(Launch(store, nullptr, somewhere.extra()), CUDA_SUCCESS);
+  EXPECT_EQ(api_->CtxSynchronize(), CUDA_SUCCESS);
+  struct sigaction action = {}, before = {};
+  action.sa_handler = [](int) {
+    ++handled;
+    _exit(1);  // There is no way back.
+  };
+  ASSERT_EQ(sigaction(SIGSEGV, &action, &before), 0);
+  usleep(50'000);  // More than a tick of any system's clock, after which the CPU device looks again.
+  EXPECT_EQ(Launch(store, nullptr, nowhere.extra()), CUDA_SUCCESS);
+  EXPECT_EQ(api_->CtxSynchronize(), CUDA_ERROR_ILLEGAL_ADDRESS);
+  EXPECT_EQ(handled, 0);
+  EXPECT_EQ(sigaction(SIGSEGV, &before, nullptr), 0);
+  Destroy(broken);
+}
+
+// The memory of a context that goes while another's stream has work on it: an error at most.
+TEST_F(DriverRules, AFillOfMemoryThatIsGoneEndsNothingButTheContext) {
+  constexpr size_t kBytes = size_t{64} << 20;  // So much is given back to the system.
+  const CUcontext fills = NewContext();
+  const CUstream stream = NewStream();
+  const CUcontext owner = NewContext();
+  const CUdeviceptr memory = NewWords(kBytes / 4);
+  ASSERT_EQ(api_->CtxSetCurrent(fills), CUDA_SUCCESS);
+  std::atomic<bool> go{false};
+  const auto wait = [](void* go) {
+    while (!static_cast<std::atomic<bool>*>(go)->load()) usleep(100);
+  };
+  ASSERT_EQ(api_->LaunchHostFunc(stream, wait, &go), CUDA_SUCCESS);
+  ASSERT_EQ(api_->MemsetD32Async(memory, 1, kBytes / 4, stream), CUDA_SUCCESS);
+  Destroy(owner);
+  go = true;
+  const CUresult result = api_->StreamSynchronize(stream);
+  EXPECT_TRUE(result == CUDA_SUCCESS || result == CUDA_ERROR_ILLEGAL_ADDRESS) << result;
+  Destroy(fills);
+  ASSERT_EQ(api_->CtxSetCurrent(context_), CUDA_SUCCESS);
+  EXPECT_EQ(Launch(Kernel("nothing"), nullptr), CUDA_SUCCESS);
+  EXPECT_EQ(api_->CtxSynchronize(), CUDA_SUCCESS);
 }
 
 // One that the compiler sees, too: it is no licence to leave out what stands around it.

@@ -77,6 +77,8 @@ struct Functions {
   GRAPH_FUNCTION(ExecEventRecordNodeSetEvent, 11010, CUgraphExec, CUgraphNode, CUevent)
   GRAPH_FUNCTION(ExecGetFlags, 12000, CUgraphExec, uint64_t*)
   GRAPH_FUNCTION(ExecNodeSetParams, 12020, CUgraphExec, CUgraphNode, CUgraphNodeParams*)
+  GRAPH_FUNCTION(InstantiateWithParams, 12000, CUgraphExec*, CUgraph, CUDA_GRAPH_INSTANTIATE_PARAMS*)
+  GRAPH_FUNCTION(NodeSetParams, 12020, CUgraphNode, CUgraphNodeParams*)
   GRAPH_FUNCTION(NodeSetEnabled, 11060, CUgraphExec, CUgraphNode, unsigned)
   GRAPH_FUNCTION(NodeGetEnabled, 11060, CUgraphExec, CUgraphNode, unsigned*)
   GRAPH_FUNCTION(DebugDotPrint, 11030, CUgraph, const char*, unsigned)
@@ -478,6 +480,22 @@ TEST_F(GraphNodes, HoldGraphs) {
   Run(exec);
   EXPECT_EQ(Read(words), Words(kWords, 113));
 
+  // A clone of another, of whatever shape, in a graph.
+  CUgraphNodeParams params = {};
+  params.type = CU_GRAPH_NODE_TYPE_GRAPH;
+  params.graph.graph = longer;
+  ASSERT_EQ(f_->NodeSetParams(held, &params), CUDA_SUCCESS);
+  EXPECT_EQ(api_->GraphGetNodes(embedded, nullptr, &count), CUDA_ERROR_INVALID_VALUE) << "it is gone";
+  ASSERT_EQ(f_->ChildGraphNodeGetGraph(held, &embedded), CUDA_SUCCESS);
+  EXPECT_NE(embedded, longer);
+  params.graph.graph = embedded;
+  EXPECT_EQ(f_->NodeSetParams(held, &params), CUDA_SUCCESS) << "what it holds already";
+  EXPECT_EQ(f_->NodeSetParams(before, &params), CUDA_ERROR_INVALID_VALUE) << "it holds none";
+  params.graph.graph = child;
+  EXPECT_EQ(f_->NodeSetParams(held, &params), CUDA_ERROR_INVALID_VALUE) << "destroyed";
+  Run(Instantiate(graph));
+  EXPECT_EQ(Read(words), Words(kWords, 13));
+
   // An empty one, and one that holds one.
   const CUgraph empty = NewGraph(), outer = NewGraph();
   CUgraphNode nothing = nullptr, whole = nullptr;
@@ -486,7 +504,7 @@ TEST_F(GraphNodes, HoldGraphs) {
   ASSERT_EQ(f_->AddChildGraphNode(&whole, outer, &nothing, 1, graph), CUDA_SUCCESS);
   AddScale(outer, {whole}, words, 1, 1);
   Run(Instantiate(outer));
-  EXPECT_EQ(Read(words), Words(kWords, 104));
+  EXPECT_EQ(Read(words), Words(kWords, 14));
 }
 
 TEST_F(GraphNodes, AreCloned) {
@@ -501,6 +519,11 @@ TEST_F(GraphNodes, AreCloned) {
   const CUDA_KERNEL_NODE_PARAMS changed = Scale(words, 5, 5);
   ASSERT_EQ(f_->KernelNodeSetParams(found, &changed), CUDA_SUCCESS);
   EXPECT_EQ(f_->NodeFindInClone(&found, scaled, graph), CUDA_ERROR_INVALID_VALUE) << "it is no clone";
+  const CUgraphNode extra = AddScale(graph, {}, words, 1, 0);
+  CUgraph another = nullptr;
+  ASSERT_EQ(f_->Clone(&another, graph), CUDA_SUCCESS);
+  ASSERT_EQ(f_->DestroyNode(extra), CUDA_SUCCESS);
+  EXPECT_EQ(f_->NodeFindInClone(&found, extra, another), CUDA_ERROR_INVALID_VALUE) << "it names nothing any more";
   Run(Instantiate(graph));
   EXPECT_EQ(Read(words), Words(kWords, 10));
   ASSERT_EQ(api_->GraphDestroy(graph), CUDA_SUCCESS);
@@ -542,6 +565,18 @@ TEST_F(GraphNodes, RecordAndWaitForEvents) {
   }
   ASSERT_EQ(f_->ExecEventRecordNodeSetEvent(exec, record, other), CUDA_SUCCESS);
   Run(exec);
+  // As often as one likes, with other work in between.
+  for (int i = 0; i < 20; ++i) {
+    const CUdeviceptr copy = NewWords();
+    ASSERT_EQ(api_->MemsetD32Async(words, value, kWords, before), CUDA_SUCCESS);
+    ASSERT_EQ(api_->EventRecord(awaited, before), CUDA_SUCCESS);
+    ASSERT_EQ(api_->GraphLaunch(exec, stream_), CUDA_SUCCESS);
+    ASSERT_EQ(api_->StreamWaitEvent(after, other, 0), CUDA_SUCCESS);
+    ASSERT_EQ(api_->MemcpyDtoDAsync(copy, words, kWords * 4, after), CUDA_SUCCESS);
+    ASSERT_EQ(api_->StreamSynchronize(after), CUDA_SUCCESS);
+    EXPECT_EQ(Read(copy), Words(kWords, value * 2 + 1));
+    ++value;
+  }
   float milliseconds = -1;
   EXPECT_EQ(api_->EventElapsedTime(&milliseconds, recorded, other), CUDA_SUCCESS);
   EXPECT_GE(milliseconds, 0);
@@ -673,6 +708,64 @@ TEST_F(GraphNodes, AreAddedByWhatTheyAre) {
   Run(Instantiate(graph));
   EXPECT_EQ(Read(copy), Words(kWords, 50));
   EXPECT_EQ(calls, 1);
+}
+
+// What CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE says of graphs that became a node's.
+TEST_F(GraphNodes, TakeGraphsAsTheirOwn) {
+  const CUdeviceptr words = NewWords();
+  const CUgraph parent = NewGraph(), child = NewGraph(), other = NewGraph();
+  AddFill(child, {}, words, 3);
+  CUgraphNodeParams params = {};
+  params.type = CU_GRAPH_NODE_TYPE_GRAPH;
+  params.graph = {.graph = child, .ownership = 1};
+  CUgraphNode node = nullptr;
+  ASSERT_EQ(f_->AddNode(&node, parent, nullptr, 0, &params), CUDA_SUCCESS);
+  const CUgraphExec exec = Instantiate(parent);
+  Run(exec);
+  EXPECT_EQ(Read(words), Words(kWords, 3));
+
+  CUgraphExec wrong = nullptr;
+  EXPECT_EQ(f_->AddNode(&node, other, nullptr, 0, &params), CUDA_ERROR_INVALID_VALUE) << "once";
+  EXPECT_EQ(f_->AddChildGraphNode(&node, other, nullptr, 0, child), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(api_->GraphInstantiateWithFlags(&wrong, child, 0), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(api_->GraphDestroy(child), CUDA_ERROR_INVALID_VALUE);
+  CUgraphExecUpdateResultInfo info = {};
+  EXPECT_EQ(api_->GraphExecUpdate(exec, child, &info), CUDA_ERROR_INVALID_VALUE);
+  // Into what it holds itself, right below and deeper.
+  const CUgraph deeper = NewGraph();
+  params.graph.graph = deeper;
+  ASSERT_EQ(f_->AddNode(&node, child, nullptr, 0, &params), CUDA_SUCCESS);
+  params.graph.graph = parent;
+  for (const CUgraph inside : {child, deeper}) {
+    EXPECT_EQ(f_->AddNode(&node, inside, nullptr, 0, &params), CUDA_ERROR_INVALID_VALUE);
+  }
+  CUgraph clone = nullptr;
+  ASSERT_EQ(f_->Clone(&clone, parent), CUDA_SUCCESS);
+  Run(Instantiate(clone));
+  EXPECT_EQ(api_->GraphDestroy(parent), CUDA_SUCCESS);
+  EXPECT_EQ(f_->AddEmptyNode(&node, child, nullptr, 0), CUDA_ERROR_INVALID_VALUE) << "it went with its parent";
+}
+
+TEST_F(GraphNodes, ThatWaitForEachOtherAreNamed) {
+  const CUgraph graph = NewGraph();
+  CUgraphNode nodes[5] = {};
+  for (CUgraphNode& node : nodes) ASSERT_EQ(f_->AddEmptyNode(&node, graph, nullptr, 0), CUDA_SUCCESS);
+  // 0 before 1; 1, 2 and 3 in a ring; 4 behind it.
+  const CUgraphNode from[] = {nodes[0], nodes[1], nodes[2], nodes[3]}, to[] = {nodes[1], nodes[2], nodes[3], nodes[4]};
+  ASSERT_EQ(f_->AddDependencies(graph, from, to, 4), CUDA_SUCCESS);
+  CUgraphExec exec = nullptr;
+  CUDA_GRAPH_INSTANTIATE_PARAMS params = {};
+  ASSERT_EQ(f_->InstantiateWithParams(&exec, graph, &params), CUDA_SUCCESS);
+  EXPECT_EQ(params.result_out, 0) << "CUDA_GRAPH_INSTANTIATE_SUCCESS";
+  EXPECT_EQ(params.hErrNode_out, nullptr);
+  ASSERT_EQ(f_->AddDependencies(graph, &nodes[3], &nodes[1], 1), CUDA_SUCCESS);
+  EXPECT_EQ(f_->InstantiateWithParams(&exec, graph, &params), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(params.result_out, 2) << "CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE";
+  EXPECT_NE(std::find(nodes + 1, nodes + 4, params.hErrNode_out), nodes + 4);
+  params.flags = 1u << 20;
+  ASSERT_EQ(f_->RemoveDependencies(graph, &nodes[3], &nodes[1], 1), CUDA_SUCCESS);
+  EXPECT_EQ(f_->InstantiateWithParams(&exec, graph, &params), CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(params.result_out, 1) << "CUDA_GRAPH_INSTANTIATE_ERROR";
 }
 
 }  // namespace

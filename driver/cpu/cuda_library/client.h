@@ -23,6 +23,9 @@ using namespace api;  // NOLINT(google-build-using-namespace): exports.inc names
 
 CUresult NotSupported();
 
+// CU_SHARED_MEM_CONFIG_DEFAULT_BANK_SIZE to CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE.
+constexpr bool IsBankSize(CUsharedconfig bank_size) { return bank_size >= 0 && bank_size <= 2; }
+
 // Devices.
 CUresult DeviceComputeCapability(int* major, int* minor, CUdevice device);
 CUresult DeviceGetProperties(CUdevprop* properties, CUdevice device);

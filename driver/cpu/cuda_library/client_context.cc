@@ -170,8 +170,7 @@ CUresult CtxSetCacheConfig(CUfunc_cache preference) {
 }
 CUresult CtxGetSharedMemConfig(CUsharedconfig* bank_size) { return Kept(&Context::shared_bank_size, bank_size); }
 CUresult CtxSetSharedMemConfig(CUsharedconfig bank_size) {
-  constexpr int kEightBytes = 2;  // CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE, the last.
-  if (bank_size < 0 || bank_size > kEightBytes) return CUDA_ERROR_INVALID_VALUE;
+  if (!IsBankSize(bank_size)) return CUDA_ERROR_INVALID_VALUE;
   return Keep(&Context::shared_bank_size, static_cast<int>(bank_size));
 }
 CUresult CtxResetPersistingL2Cache() {

@@ -64,12 +64,21 @@ CUresult GraphInstantiate(CUgraphExec* exec, CUgraph graph, CUgraphNode* error_n
   return GraphInstantiateWithFlags(exec, graph, 0);
 }
 
-CUresult GraphInstantiateWithParams(CUgraphExec* exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS* params) {
+CUresult GraphInstantiateWithParams(CUgraphExec* exec, CUgraph handle, CUDA_GRAPH_INSTANTIATE_PARAMS* params) {
   if (params == nullptr) return CUDA_ERROR_INVALID_VALUE;
   constexpr uint64_t kUpload = 2;  // CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD: there is nothing to upload.
+  constexpr int kSuccess = 0, kError = 1, kInvalidStructure = 2;  // CUgraphInstantiateResult.
   params->hErrNode_out = nullptr;
-  const CUresult result = GraphInstantiateWithFlags(exec, graph, params->flags & ~kUpload);
-  params->result_out = static_cast<CUgraphInstantiateResult>(result == CUDA_SUCCESS ? 0 : 1);  // SUCCESS or ERROR.
+  const CUresult result = GraphInstantiateWithFlags(exec, handle, params->flags & ~kUpload);
+  if (result != CUDA_SUCCESS) {
+    const GraphLock lock(GraphMutex());
+    if (const std::shared_ptr<Graph> graph = Runtime::Get().graphs.Find(handle)) {
+      params->hErrNode_out = NodeOfCycle(*graph);
+    }
+  }
+  params->result_out = static_cast<CUgraphInstantiateResult>(result == CUDA_SUCCESS            ? kSuccess
+                                                             : params->hErrNode_out != nullptr ? kInvalidStructure
+                                                                                               : kError);
   return result;
 }
 
@@ -152,7 +161,9 @@ CUresult GraphNodeFindInClone(CUgraphNode* found, CUgraphNode original, CUgraph 
   SLIPWAY_RETURN_IF_FAILED(Ready());
   const GraphLock lock(GraphMutex());
   const std::shared_ptr<Graph> clone = Runtime::Get().graphs.Find(handle);
-  if (clone == nullptr || found == nullptr || original == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (clone == nullptr || found == nullptr || Runtime::Get().graph_nodes.Find(original) == nullptr) {
+    return CUDA_ERROR_INVALID_VALUE;
+  }
   for (const std::shared_ptr<GraphNode>& node : clone->nodes) {
     if (node->cloned_from != original) continue;
     *found = node->handle;
@@ -358,7 +369,11 @@ CUresult GraphReleaseUserObject(CUgraph graph_handle, CUuserObject handle, unsig
   std::vector<std::shared_ptr<UserObject>>& all = graph->user_objects;
   const auto is_it = [&](const std::shared_ptr<UserObject>& object) { return object->handle == handle; };
   if (std::count_if(all.begin(), all.end(), is_it) < static_cast<ptrdiff_t>(count)) return CUDA_ERROR_INVALID_VALUE;
-  for (; count != 0; --count) all.erase(std::find_if(all.begin(), all.end(), is_it));
+  std::erase_if(all, [&](const std::shared_ptr<UserObject>& object) {
+    if (count == 0 || !is_it(object)) return false;
+    --count;
+    return true;
+  });
   return CUDA_SUCCESS;
 }
 

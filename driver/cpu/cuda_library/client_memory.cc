@@ -9,6 +9,7 @@
 #include "driver/cpu/allocate.h"
 #include "driver/cpu/copy.h"
 #include "driver/cpu/cuda_library/client.h"
+#include "driver/cpu/limits.h"
 #include "driver/cpu/runtime.h"
 
 namespace slipway::cpu::client {
@@ -76,6 +77,8 @@ CUresult EndOf(const Side& side, const CopyShape& shape, CopyEnd* end) {
       return CUDA_ERROR_INVALID_VALUE;
   }
   if (end->address == 0) return CUDA_ERROR_INVALID_VALUE;
+  // "returns an error if any pitch is greater than the maximum allowed"; the height "may be 0 if Depth==1".
+  if (side.pitch > kMaxPitch || (side.height == 0 && shape.slices > 1)) return CUDA_ERROR_INVALID_VALUE;
   // 0: rows and slices lie side by side.
   using Wide = unsigned __int128;  // Of sums and products that may not fit.
   const Wide row = Wide{side.x} + shape.bytes, rows = Wide{side.y} + shape.rows;
@@ -144,12 +147,12 @@ CUresult MakeCopy3D(const CUDA_MEMCPY3D& copy, Op* op) {
 }
 
 CUresult MemAllocPitch(CUdeviceptr* address, size_t* pitch, size_t width, size_t height, unsigned element_bytes) {
-  if (pitch == nullptr || width == 0 || height == 0) return CUDA_ERROR_INVALID_VALUE;
+  if (pitch == nullptr || width == 0 || height == 0 || width > kMaxPitch) return CUDA_ERROR_INVALID_VALUE;
   if (element_bytes != 4 && element_bytes != 8 && element_bytes != 16) return CUDA_ERROR_INVALID_VALUE;
   constexpr size_t kPitch = 512;  // Of devices of compute capability 5 and newer.
+  const size_t row = (width + kPitch - 1) / kPitch * kPitch;
+  if (row > kMaxPitch) return CUDA_ERROR_INVALID_VALUE;  // No copy would take it.
   size_t bytes = 0;
-  if (__builtin_add_overflow(width, kPitch - 1, &bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
-  const size_t row = bytes / kPitch * kPitch;
   if (__builtin_mul_overflow(row, height, &bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
   *pitch = row;
   return MemAlloc(address, bytes);

@@ -9,6 +9,7 @@
 
 #include "driver/cpu/cuda_library/client.h"
 #include "driver/cpu/function_attributes.h"
+#include "driver/cpu/launch.h"
 #include "driver/cpu/library.h"
 #include "driver/cpu/limits.h"
 #include "driver/cpu/module_load.h"
@@ -128,7 +129,9 @@ CUresult FuncLoad(CUfunction function) {
   return ResolveFunction(function, &found);
 }
 
-CUresult FuncSetSharedMemConfig(CUfunction function, CUsharedconfig) { return FuncLoad(function); }
+CUresult FuncSetSharedMemConfig(CUfunction function, CUsharedconfig bank_size) {
+  return IsBankSize(bank_size) ? FuncLoad(function) : CUDA_ERROR_INVALID_VALUE;
+}
 
 CUresult LibraryLoadData(CUlibrary* library, const void* code, CUjit_option* options, void** values, unsigned count,
                          CUlibraryOption* library_options, void**, unsigned library_count) {
@@ -145,7 +148,7 @@ CUresult LibraryLoadData(CUlibrary* library, const void* code, CUjit_option* opt
   auto loaded = std::make_shared<Library>();
   SLIPWAY_RETURN_IF_FAILED(ReadImage(code, logs, &loaded->ptx));
   absl::StatusOr<std::unique_ptr<Program>> program = LoadChecked(loaded->ptx, nullptr);
-  SLIPWAY_RETURN_IF_FAILED(LoadResult(program.status(), logs));
+  SLIPWAY_RETURN_IF_FAILED(LoadResult(program, logs));
   loaded->program = *std::move(program);
   *library = Runtime::Get().libraries.Add(std::move(loaded));
   return CUDA_SUCCESS;
@@ -312,17 +315,19 @@ CUresult OccupancyMaxPotentialBlockSizeWithFlags(int* min_grid_size, int* block_
                                         dynamic_shared_bytes, block_size_limit);
 }
 
-// What each of `blocks` blocks that share a multiprocessor may have besides its static shared memory.
+// What each of `blocks` blocks that share a multiprocessor may have besides its static shared memory; 0 if there is no
+// room for so many threads.
 CUresult OccupancyAvailableDynamicSMemPerBlock(size_t* bytes, CUfunction function, int blocks, int block_size) {
   SLIPWAY_RETURN_IF_FAILED(Ready());
   if (bytes == nullptr || blocks <= 0 || block_size <= 0) return CUDA_ERROR_INVALID_VALUE;
   std::shared_ptr<Function> found;
   SLIPWAY_RETURN_IF_FAILED(ResolveFunction(function, &found));
   const int sm = GetSettings().sm;
-  const size_t reserved = sm < 80 ? 0 : 1024;
-  const size_t share = LimitsFor(sm).shared_bytes_per_multiprocessor / static_cast<size_t>(blocks);
-  const size_t taken = reserved + found->kernel->shared_bytes;
-  *bytes = share < taken ? 0 : std::min(share - taken, MaxSharedBytesOptIn(sm) - found->kernel->shared_bytes);
+  const size_t unit = SharedGranularity(sm);
+  const size_t share = LimitsFor(sm).shared_bytes_per_multiprocessor / static_cast<size_t>(blocks) / unit * unit;
+  const size_t taken = ReservedSharedBytes(sm) + found->kernel->shared_bytes;
+  const bool fit = blocks <= MaxActiveBlocks(*found, static_cast<uint64_t>(block_size), 0) && share >= taken;
+  *bytes = fit ? std::min(share - taken, MaxSharedBytesOptIn(sm) - found->kernel->shared_bytes) : 0;
   return CUDA_SUCCESS;
 }
 

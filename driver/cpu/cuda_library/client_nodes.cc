@@ -27,6 +27,14 @@ CUDA_KERNEL_NODE_PARAMS Longer(const CUDA_KERNEL_NODE_PARAMS_v1& params) {
   return longer;
 }
 
+// Whether a graph is `other` or has it in it, however deep.
+bool Has(const Graph& graph, const Graph& other) {
+  return &graph == &other ||
+         std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const std::shared_ptr<GraphNode>& node) {
+           return node->child != nullptr && Has(*node->child, other);
+         });
+}
+
 // A node behind others. One with a graph in it gets a clone of `child`, or, if it is `moved`, that itself.
 CUresult Add(CUgraphNode* node, CUgraph handle, const CUgraphNode* dependencies, size_t count, NodeWork work,
              CUgraph child_handle = nullptr, bool moved = false) {
@@ -39,11 +47,13 @@ CUresult Add(CUgraphNode* node, CUgraph handle, const CUgraphNode* dependencies,
   SLIPWAY_RETURN_IF_FAILED(IndicesOf(*graph, dependencies, count, &indices));
   if (work.type == CU_GRAPH_NODE_TYPE_GRAPH) {
     std::shared_ptr<Graph> child = runtime.graphs.Find(child_handle);
-    if (child == nullptr || child == graph || child->capturing || (moved && child->embedded)) {
-      return CUDA_ERROR_INVALID_VALUE;
-    }
+    // What was moved into a node "cannot be added as a child graph of a separate parent graph"
+    // (CUgraphChildGraphNodeOwnership).
+    if (child == nullptr || child == graph || child->capturing || child->moved) return CUDA_ERROR_INVALID_VALUE;
+    if (moved && (child->embedded || Has(*child, *graph))) return CUDA_ERROR_INVALID_VALUE;
     work.child = moved ? std::move(child) : CloneGraph(*child);
     work.child->embedded = true;
+    work.child->moved = moved;
   }
   *node = cpu::AddNode(*graph, std::move(work), std::move(indices))->handle;
   return CUDA_SUCCESS;
@@ -197,98 +207,116 @@ CUresult GraphEventWaitNodeSetEvent(CUgraphNode node, CUevent event) {
   return Set(node, std::move(work));
 }
 
+namespace {
+
+// A clone of another graph in the place of the one that a node holds.
+CUresult SetChild(CUgraphNode handle, CUgraph child_handle) {
+  const GraphLock lock(GraphMutex());
+  std::shared_ptr<GraphNode> node;
+  SLIPWAY_RETURN_IF_FAILED(FindNode(handle, CU_GRAPH_NODE_TYPE_GRAPH, &node));
+  const std::shared_ptr<Graph> child = Runtime::Get().graphs.Find(child_handle);
+  if (child == nullptr || child->capturing) return CUDA_ERROR_INVALID_VALUE;
+  if (child == node->child) return CUDA_SUCCESS;
+  if (child->moved) return CUDA_ERROR_INVALID_VALUE;
+  std::shared_ptr<Graph> clone = CloneGraph(*child);
+  clone->embedded = true;
+  return DropGraph(std::exchange(node->child, std::move(clone))->handle);
+}
+
+}  // namespace
+
 CUresult GraphNodeSetParams(CUgraphNode node, CUgraphNodeParams* params) {
   NodeWork work;
   SLIPWAY_RETURN_IF_FAILED(WorkOfParams(params, &work));
-  return Set(node, std::move(work));
+  return work.type == CU_GRAPH_NODE_TYPE_GRAPH ? SetChild(node, params->graph.graph) : Set(node, std::move(work));
 }
 
 // --- Asking about them.
 
-CUresult GraphMemcpyNodeGetParams(CUgraphNode handle, CUDA_MEMCPY3D* params) {
+namespace {
+
+// Has `look` see a node of a type, with the lock held, and fill in `*answer`.
+template <typename Answer, typename Look>
+CUresult Ask(CUgraphNode handle, CUgraphNodeType type, Answer* answer, const Look& look) {
   SLIPWAY_RETURN_IF_FAILED(Ready());
   const GraphLock lock(GraphMutex());
   std::shared_ptr<GraphNode> node;
-  SLIPWAY_RETURN_IF_FAILED(FindNode(handle, CU_GRAPH_NODE_TYPE_MEMCPY, &node));
-  if (params == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *params = {};
-  const Op& op = *node->op;
-  if (op.kind == OpKind::kNothing) return CUDA_SUCCESS;
-  const auto is_host = [](const std::byte* address) {
-    const std::optional<Arena::Allocation> found = Runtime::Get().arena.Find(reinterpret_cast<uintptr_t>(address), 1);
-    return !found || found->kind == Arena::Kind::kHost;
-  };
-  const Box& box = op.box;
-  if (is_host(op.from)) {
-    params->srcMemoryType = CU_MEMORYTYPE_HOST;
-    params->srcHost = op.from;
-  } else {
-    params->srcMemoryType = CU_MEMORYTYPE_DEVICE;
-    params->srcDevice = reinterpret_cast<CUdeviceptr>(op.from);
-  }
-  if (is_host(op.to)) {
-    params->dstMemoryType = CU_MEMORYTYPE_HOST;
-    params->dstHost = op.to;
-  } else {
-    params->dstMemoryType = CU_MEMORYTYPE_DEVICE;
-    params->dstDevice = reinterpret_cast<CUdeviceptr>(op.to);
-  }
-  params->srcPitch = box.from_pitch;
-  params->dstPitch = box.to_pitch;
-  params->srcHeight = box.from_pitch == 0 ? 0 : box.from_slice / box.from_pitch;
-  params->dstHeight = box.to_pitch == 0 ? 0 : box.to_slice / box.to_pitch;
-  params->WidthInBytes = op.count;
-  params->Height = box.rows;
-  params->Depth = box.slices;
-  return CUDA_SUCCESS;
+  SLIPWAY_RETURN_IF_FAILED(FindNode(handle, type, &node));
+  if (answer == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  return look(*node);
+}
+
+}  // namespace
+
+CUresult GraphMemcpyNodeGetParams(CUgraphNode handle, CUDA_MEMCPY3D* params) {
+  return Ask(handle, CU_GRAPH_NODE_TYPE_MEMCPY, params, [&](GraphNode& node) {
+    *params = {};
+    const Op& op = *node.op;
+    if (op.kind == OpKind::kNothing) return CUDA_SUCCESS;
+    const auto is_host = [](const std::byte* address) {
+      const std::optional<Arena::Allocation> found = Runtime::Get().arena.Find(reinterpret_cast<uintptr_t>(address), 1);
+      return !found || found->kind == Arena::Kind::kHost;
+    };
+    const Box& box = op.box;
+    if (is_host(op.from)) {
+      params->srcMemoryType = CU_MEMORYTYPE_HOST;
+      params->srcHost = op.from;
+    } else {
+      params->srcMemoryType = CU_MEMORYTYPE_DEVICE;
+      params->srcDevice = reinterpret_cast<CUdeviceptr>(op.from);
+    }
+    if (is_host(op.to)) {
+      params->dstMemoryType = CU_MEMORYTYPE_HOST;
+      params->dstHost = op.to;
+    } else {
+      params->dstMemoryType = CU_MEMORYTYPE_DEVICE;
+      params->dstDevice = reinterpret_cast<CUdeviceptr>(op.to);
+    }
+    params->srcPitch = box.from_pitch;
+    params->dstPitch = box.to_pitch;
+    params->srcHeight = box.from_pitch == 0 ? 0 : box.from_slice / box.from_pitch;
+    params->dstHeight = box.to_pitch == 0 ? 0 : box.to_slice / box.to_pitch;
+    params->WidthInBytes = op.count;
+    params->Height = box.rows;
+    params->Depth = box.slices;
+    return CUDA_SUCCESS;
+  });
 }
 
 CUresult GraphMemsetNodeGetParams(CUgraphNode handle, CUDA_MEMSET_NODE_PARAMS* params) {
-  SLIPWAY_RETURN_IF_FAILED(Ready());
-  const GraphLock lock(GraphMutex());
-  std::shared_ptr<GraphNode> node;
-  SLIPWAY_RETURN_IF_FAILED(FindNode(handle, CU_GRAPH_NODE_TYPE_MEMSET, &node));
-  if (params == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const Op& op = *node->op;
-  *params = {.dst = reinterpret_cast<CUdeviceptr>(op.to),
-             .pitch = op.box.to_pitch,
-             .value = op.value,
-             .elementSize = op.width,
-             .width = op.count,
-             .height = op.kind == OpKind::kNothing ? 0 : op.box.rows};
-  return CUDA_SUCCESS;
+  return Ask(handle, CU_GRAPH_NODE_TYPE_MEMSET, params, [&](GraphNode& node) {
+    const Op& op = *node.op;
+    *params = {.dst = reinterpret_cast<CUdeviceptr>(op.to),
+               .pitch = op.box.to_pitch,
+               .value = op.value,
+               .elementSize = op.width,
+               .width = op.count,
+               .height = op.kind == OpKind::kNothing ? 0 : op.box.rows};
+    return CUDA_SUCCESS;
+  });
 }
 
 CUresult GraphHostNodeGetParams(CUgraphNode handle, CUDA_HOST_NODE_PARAMS* params) {
-  SLIPWAY_RETURN_IF_FAILED(Ready());
-  const GraphLock lock(GraphMutex());
-  std::shared_ptr<GraphNode> node;
-  SLIPWAY_RETURN_IF_FAILED(FindNode(handle, CU_GRAPH_NODE_TYPE_HOST, &node));
-  if (params == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *params = {.fn = node->op->host_function, .userData = node->op->user_data};
-  return CUDA_SUCCESS;
+  return Ask(handle, CU_GRAPH_NODE_TYPE_HOST, params, [&](GraphNode& node) {
+    *params = {.fn = node.op->host_function, .userData = node.op->user_data};
+    return CUDA_SUCCESS;
+  });
 }
 
 CUresult GraphChildGraphNodeGetGraph(CUgraphNode handle, CUgraph* child) {
-  SLIPWAY_RETURN_IF_FAILED(Ready());
-  const GraphLock lock(GraphMutex());
-  std::shared_ptr<GraphNode> node;
-  SLIPWAY_RETURN_IF_FAILED(FindNode(handle, CU_GRAPH_NODE_TYPE_GRAPH, &node));
-  if (child == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *child = node->child->handle;
-  return CUDA_SUCCESS;
+  return Ask(handle, CU_GRAPH_NODE_TYPE_GRAPH, child, [&](GraphNode& node) {
+    *child = node.child->handle;
+    return CUDA_SUCCESS;
+  });
 }
 
 namespace {
 
 CUresult GetEvent(CUgraphNode handle, CUgraphNodeType type, CUevent* event) {
-  SLIPWAY_RETURN_IF_FAILED(Ready());
-  const GraphLock lock(GraphMutex());
-  std::shared_ptr<GraphNode> node;
-  SLIPWAY_RETURN_IF_FAILED(FindNode(handle, type, &node));
-  if (event == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *event = node->op->event->handle;
-  return CUDA_SUCCESS;
+  return Ask(handle, type, event, [&](GraphNode& node) {
+    *event = node.op->event->handle;
+    return CUDA_SUCCESS;
+  });
 }
 
 }  // namespace
@@ -304,40 +332,34 @@ CUresult GraphEventWaitNodeGetEvent(CUgraphNode node, CUevent* event) {
 // --- Attributes of kernels.
 
 CUresult GraphKernelNodeGetAttribute(CUgraphNode handle, CUlaunchAttributeID attribute, void* value) {
-  SLIPWAY_RETURN_IF_FAILED(Ready());
-  const GraphLock lock(GraphMutex());
-  std::shared_ptr<GraphNode> node;
-  SLIPWAY_RETURN_IF_FAILED(FindNode(handle, CU_GRAPH_NODE_TYPE_KERNEL, &node));
-  if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  switch (attribute) {
-    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
-      static_cast<CUlaunchAttributeValue*>(value)->cooperative = node->op->cooperative ? 1 : 0;
-      return CUDA_SUCCESS;
-    case CU_LAUNCH_ATTRIBUTE_PRIORITY:
-      static_cast<CUlaunchAttributeValue*>(value)->priority = node->op->priority;
-      return CUDA_SUCCESS;
-    default:
-      return CUDA_ERROR_NOT_SUPPORTED;
-  }
+  return Ask(handle, CU_GRAPH_NODE_TYPE_KERNEL, value, [&](GraphNode& node) {
+    switch (attribute) {
+      case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
+        static_cast<CUlaunchAttributeValue*>(value)->cooperative = node.op->cooperative ? 1 : 0;
+        return CUDA_SUCCESS;
+      case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+        static_cast<CUlaunchAttributeValue*>(value)->priority = node.op->priority;
+        return CUDA_SUCCESS;
+      default:
+        return CUDA_ERROR_NOT_SUPPORTED;
+    }
+  });
 }
 
 CUresult GraphKernelNodeSetAttribute(CUgraphNode handle, CUlaunchAttributeID attribute, const void* value) {
-  SLIPWAY_RETURN_IF_FAILED(Ready());
-  const GraphLock lock(GraphMutex());
-  std::shared_ptr<GraphNode> node;
-  SLIPWAY_RETURN_IF_FAILED(FindNode(handle, CU_GRAPH_NODE_TYPE_KERNEL, &node));
-  if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  const auto& given = *static_cast<const CUlaunchAttributeValue*>(value);
-  switch (attribute) {
-    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
-      return SetCooperative(given.cooperative != 0, node->op.get());
-    case CU_LAUNCH_ATTRIBUTE_PRIORITY:
-      node->op->has_priority = true;
-      node->op->priority = std::clamp(given.priority, kGreatestPriority, kLeastPriority);
-      return CUDA_SUCCESS;
-    default:
-      return CUDA_ERROR_NOT_SUPPORTED;
-  }
+  return Ask(handle, CU_GRAPH_NODE_TYPE_KERNEL, value, [&](GraphNode& node) {
+    const auto& given = *static_cast<const CUlaunchAttributeValue*>(value);
+    switch (attribute) {
+      case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
+        return SetCooperative(given.cooperative != 0, node.op.get());
+      case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+        node.op->has_priority = true;
+        node.op->priority = std::clamp(given.priority, kGreatestPriority, kLeastPriority);
+        return CUDA_SUCCESS;
+      default:
+        return CUDA_ERROR_NOT_SUPPORTED;
+    }
+  });
 }
 
 CUresult GraphKernelNodeCopyAttributes(CUgraphNode to_handle, CUgraphNode from_handle) {

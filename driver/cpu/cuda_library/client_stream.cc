@@ -63,7 +63,9 @@ CUresult StreamAttachMemAsync(CUstream handle, CUdeviceptr address, size_t bytes
   SLIPWAY_RETURN_IF_FAILED(Find(handle, &stream));
   const std::optional<Arena::Allocation> found = Runtime::Get().arena.Find(address, bytes);
   const bool fits = found && found->kind == Arena::Kind::kManaged && (bytes == 0 || bytes == found->bytes);
-  const bool known = flags == CU_MEM_ATTACH_GLOBAL || flags == CU_MEM_ATTACH_HOST || flags == CU_MEM_ATTACH_SINGLE;
+  // "It is illegal to attach singly to the NULL stream, because the NULL stream is a virtual global stream".
+  const bool known = flags == CU_MEM_ATTACH_GLOBAL || flags == CU_MEM_ATTACH_HOST ||
+                     (flags == CU_MEM_ATTACH_SINGLE && !stream->is_legacy);
   return fits && known ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;  // Everybody sees it, always.
 }
 
