@@ -301,7 +301,7 @@ absl::Status ElementWriter::MergeOperands(ValueId index, ValueId begin, const Te
   shared.position = builder_.Apply(Op::kSub, {shared.number, begin});
   site.shared = &shared;
   SLIPWAY_RETURN_IF_ERROR(text::Emit(program_, typing_, site, builder_).status());
-  states.Merge(shared.states);
+  states.Append(shared.states);
   builder_.EndFor();
   return absl::OkStatus();
 }

@@ -538,10 +538,11 @@ absl::Status CheckOverlaps(const Program& program, const Arguments& arguments, c
                             program.outputs[i].shape == ShapeRule::kGathered;
       if (!gathered && output.data() == input.data() && SameElements(output, input, shape)) continue;
       if (!MayOverlap(written, FootprintOf(input))) continue;
-      return Invalid(Cat("output '", program.outputs[i].name, "' overlaps input '", program.inputs[j].name, "'",
-                         gathered ? program.outputs[i].shape == ShapeRule::kGathered ? ", and is written by index"
-                                                                                     : ", which is read by index"
-                                  : " in another order of elements",
+      const std::string_view how = !gathered                                          ? " in another order of elements"
+                                   : program.outputs[i].shape == ShapeRule::kGathered ? ", and is written by index"
+                                   : parameter.reduced && !parameter.indexed          ? ", which is reduced"
+                                                                                      : ", which is read by index";
+      return Invalid(Cat("output '", program.outputs[i].name, "' overlaps input '", program.inputs[j].name, "'", how,
                          ": elements would be overwritten before they are read; write into an array of its own"));
     }
   }

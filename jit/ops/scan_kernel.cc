@@ -118,7 +118,7 @@ class ScanWriter {
     const ValueId index =
         b_.BeginFor("element", writer_.SignedIndex(), share.begin, share.end, writer_.Literal(share.step));
     SLIPWAY_ASSIGN_OR_RETURN(const States own, writer_.StatesOfElement(index, b_.Apply(Op::kSub, {index, row_begin})));
-    states.Merge(own);
+    states.Append(own);
     b_.EndFor();
     return absl::OkStatus();
   }
@@ -133,7 +133,7 @@ class ScanWriter {
     text::SharedReductions shared{.pass = text::SharedReductions::Pass::kResults};
     shared.count = exclusive ? position : b_.Apply(Op::kAdd, {position, writer_.Literal(1)});
     if (exclusive) shared.states = states.Read();
-    states.Merge(own);
+    states.Append(own);
     if (!exclusive) shared.states = states.Read();
     SLIPWAY_RETURN_IF_ERROR(writer_.WriteElement(index, &shared));
     b_.EndFor();

@@ -164,10 +164,13 @@ std::vector<ReductionState> StateVariables::Read() const {
   return states;
 }
 
-void StateVariables::Merge(absl::Span<const ReductionState> states) {
+void StateVariables::Merge(absl::Span<const ReductionState> states) { Each(&text::Monoid::Merge, states); }
+void StateVariables::Append(absl::Span<const ReductionState> operands) { Each(&text::Monoid::Append, operands); }
+
+void StateVariables::Each(MergeOne merge, absl::Span<const ReductionState> states) {
   const std::vector<ReductionState> before = Read();
   for (size_t i = 0; i < vars_.size(); ++i) {
-    const ReductionState merged = monoids_[i].Merge(builder_, before[i], states[i]);
+    const ReductionState merged = (monoids_[i].*merge)(builder_, before[i], states[i]);
     for (size_t part = 0; part < merged.size(); ++part) builder_.Write(vars_[i][part], merged[part]);
   }
 }

@@ -65,9 +65,14 @@ class StateVariables {
   StateVariables(ir::Builder& builder, absl::Span<const text::Monoid> monoids,
                  absl::Span<const text::ReductionState> first);
   std::vector<text::ReductionState> Read() const;
-  void Merge(absl::Span<const text::ReductionState> states);  // What comes behind what is there.
+  void Merge(absl::Span<const text::ReductionState> states);     // What comes behind what is there.
+  void Append(absl::Span<const text::ReductionState> operands);  // The same of one operand each.
 
  private:
+  using MergeOne = text::ReductionState (text::Monoid::*)(ir::Builder&, const text::ReductionState&,
+                                                          const text::ReductionState&) const;
+  void Each(MergeOne merge, absl::Span<const text::ReductionState> states);
+
   ir::Builder& builder_;
   const std::vector<text::Monoid> monoids_;
   std::vector<absl::InlinedVector<ir::VarId, 2>> vars_;

@@ -119,6 +119,23 @@ ReductionState Monoid::Merge(Builder& builder, const ReductionState& a, const Re
   return {builder.Apply(Op::kSelect, {second, b[0], a[0]}), builder.Apply(Op::kSelect, {second, b[1], a[1]})};
 }
 
+// Positions ascend: of equals the first one stays, and only whether there is one yet has to be asked.
+ReductionState Monoid::Append(Builder& builder, const ReductionState& a, const ReductionState& operand) const {
+  if (!IsPosition(op_)) return Merge(builder, a, operand);
+  ValueId second = ir::kNone;
+  if (IsFloat(accumulator())) {  // What is not behind, or beside a NaN; a NaN of the operand's is no candidate.
+    const Op behind = op_ == Reduction::kArgmin ? Op::kLe : Op::kGe;
+    second = builder.Apply(Op::kBitAnd, {builder.Apply(Op::kNot, {builder.Apply(behind, {a[0], operand[0]})}),
+                                         builder.Apply(Op::kEq, {operand[0], operand[0]})});
+  } else {
+    const Op better = op_ == Reduction::kArgmin ? Op::kLt : Op::kGt;
+    second = builder.Apply(Op::kBitOr, {builder.Apply(better, {operand[0], a[0]}),
+                                        builder.Apply(Op::kLt, {a[1], builder.Constant(DType::kInt64, 0)})});
+  }
+  return {builder.Apply(Op::kSelect, {second, operand[0], a[0]}),
+          builder.Apply(Op::kSelect, {second, operand[1], a[1]})};
+}
+
 ReductionState Monoid::Results(Builder& builder, const ReductionState& state, ValueId count) const {
   if (op_ == Reduction::kCustom) return state;
   if (IsPosition(op_)) return {state[1]};

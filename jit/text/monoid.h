@@ -50,6 +50,8 @@ class Monoid {
   ReductionState Of(ir::Builder& builder, absl::Span<const ir::ValueId> operand, ir::ValueId position) const;
   // Of two states; positions of equals are told apart by their numbers.
   ReductionState Merge(ir::Builder& builder, const ReductionState& a, const ReductionState& b) const;
+  // The same of a state and one operand that comes behind all of its own.
+  ReductionState Append(ir::Builder& builder, const ReductionState& a, const ReductionState& operand) const;
   // The reduction's value, of an operation of the text's own as many as a state has. `count` is the number of operands
   // (an integer), which a mean is divided by.
   ReductionState Results(ir::Builder& builder, const ReductionState& state, ir::ValueId count) const;

@@ -299,7 +299,7 @@ TEST_F(SharedReductionsTest, IntoWhatIsThere) {
   EXPECT_EQ(Values(shares), std::vector<float>(n, 0.5f));
   EXPECT_EQ(Values(out), (std::vector<double>{0, 0, 0, 0, 30000, 0}));
   const absl::Status refused = share->Into(stream_, array, array, 1.0f);
-  EXPECT_THAT(std::string(refused.message()), HasSubstr("overlaps input 'x', which is read by index"));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("overlaps input 'x', which is reduced"));
 }
 
 TEST_F(SharedReductionsTest, InAGraph) {
