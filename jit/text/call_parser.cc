@@ -15,6 +15,7 @@ namespace slipway::text {
 namespace {
 
 constexpr uint32_t kNoSymbol = ~uint32_t{0};  // Of an array that is a mistake.
+constexpr uint32_t kMaxParts = 16;            // Values of a state: a block's shared memory holds one for each thread.
 
 }  // namespace
 
@@ -578,6 +579,9 @@ absl::StatusOr<Operation> ExpressionParser::OperationOf(Span name) {
                        " and returns ", callee.results),
                    "what reduce is given makes one state of two: of n values each it takes 2 n, the first state's "
                    "first, and returns n");
+    }
+    if (callee.results > kMaxParts) {
+      return wrong(Cat("returns ", callee.results, " values"), Cat("a state of reduce has at most ", kMaxParts));
     }
     SLIPWAY_RETURN_IF_ERROR(CheckOperation(*function, name));
     heavy_ += callee.heavy;

@@ -340,6 +340,11 @@ TEST_F(CustomReductionsTest, Mistakes) {
             "             ^ what reduce is given makes one state of two: of n values each it takes 2 n, the first "
             "state's first, and returns n");
   EXPECT_THAT(parse("y = reduce(g, 0, x)"), HasSubstr("unknown function 'g'"));
+  std::string parameters = "a0", results = "a0";
+  for (int i = 1; i < 34; ++i) parameters += ", a" + std::to_string(i);
+  for (int i = 1; i < 17; ++i) results += ", a" + std::to_string(i);
+  EXPECT_THAT(parse("def f(" + parameters + ") { return " + results + " }\ny = reduce(f, 0, x)"),
+              HasSubstr("'f' returns 17 values"));
   EXPECT_THAT(parse("y = reduce(max, 0, x)"), HasSubstr("write def f(a, b) = max(a, b), and reduce(f, ...)"));
   EXPECT_THAT(parse("y = reduce()"), HasSubstr("expected the name of a function"));
   EXPECT_THAT(parse("y = reduce(1, x)"), HasSubstr("expected the name of a function"));
