@@ -1,5 +1,6 @@
 // What operations on jagged arrays (examples/jagged) cost on the CPU device, launch to result: of a few lists, where it
-// is overhead, and of a million, beside loops on the host in the same run.
+// is overhead, and of a million, beside loops on the host in the same run; and families of kernels that an algorithm of
+// the library computes as well, both ways.
 //
 //   jagged_operations [--lists 1000000] [--repeat 15]
 #include <algorithm>
@@ -16,6 +17,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "examples/jagged/call.h"
+#include "examples/jagged/family.h"
 #include "examples/jagged/jagged_array.h"
 #include "slipway/array.h"
 #include "slipway/device.h"
@@ -113,6 +116,30 @@ void Measure(const Stream& stream, int64_t lists, int repeat) {
   measure("concatenate", [&] { Checked(a.Concatenate(a)); });
   measure("cartesian", [&] { Checked(a.Cartesian(a)); });
   std::printf("  geometric mean %.2f\n", std::exp(logarithms / operations));
+
+  // Families that a kernel and an algorithm of the library compute.
+  const AnyArray bounds(Checked(Array<int64_t, 1>::From(stream, offsets)));
+  for (const char* name : {"reduce_sum", "reduce_argmax", "reduce_countnonzero"}) {
+    const bool sums_up = std::string(name) == "reduce_sum";
+    const AnyArray to = Checked(AnyArray::Empty(stream, sums_up ? DType::kFloat64 : DType::kInt64, {lists}));
+    const NamedArg arguments[] = {
+        {"toptr", to}, {"fromptr", there}, {"offsets", bounds}, {"starts", bounds}, {"outlength", lists}};
+    const bool finds = std::string(name) == "reduce_argmax";
+    std::vector<NamedArg> own;  // Only those that look for positions take the starts.
+    for (const NamedArg& argument : arguments) {
+      if (finds || argument.name != "starts") own.push_back(argument);
+    }
+    for (Way way : {Way::kKernel, Way::kAlgorithm}) {
+      const double microseconds = Shortest(
+          [&] {
+            Call call(stream, own, nullptr);
+            FamilyCalled(name)->By(way)(call);
+            if (!call.status().ok() || !stream.Synchronize().ok()) std::exit(1);
+          },
+          repeat, calls);
+      std::printf("  %-20s %-12s %12.2f\n", name, way == Way::kKernel ? "kernel" : "algorithm", microseconds);
+    }
+  }
 }
 
 }  // namespace

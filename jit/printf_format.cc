@@ -1,17 +1,32 @@
 #include "jit/printf_format.h"
 
+#include <algorithm>
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/string_view.h"
 
 namespace slipway::ir {
 namespace {
 
 constexpr size_t kMaxOperands = 32;
+constexpr int64_t kMaxPlaces = 999;  // FormatCheck (launch/checks.cc) has room for them.
 constexpr char kIntegerConversions[] = "diuxXoc";
 constexpr char kFloatConversions[] = "eEfFgGaA";
+
+// The greatest number in a conversion: its width, or its precision.
+int64_t NumberIn(absl::string_view conversion) {
+  int64_t greatest = 0, number = 0;
+  for (char c : conversion) {
+    const bool digit = c >= '0' && c <= '9';
+    number = digit ? std::min<int64_t>(10 * number + (c - '0'), kMaxPlaces + 1) : 0;
+    greatest = std::max(greatest, number);
+  }
+  return greatest;
+}
 
 bool IsOneOf(char c, const char* set) { return c != '\0' && std::string(set).find(c) != std::string::npos; }
 
@@ -62,8 +77,10 @@ absl::StatusOr<PrintfFormat> CheckPrintfFormat(const std::string& what, const st
                                 : IsComplex(type) ? "print its real and imaginary part"
                                                   : "it prints floats: cast it, or use %d"));
     }
-    const bool wide = integer && SizeOf(type) == 8;
-    if (conversion == 'c' && wide) return error(absl::StrCat(quoted, " is given a 64-bit integer; cast it to int32"));
+    const bool wide = integer && SizeOf(type) == 8 && conversion != 'c';  // A character is an int.
+    if (NumberIn(format.substr(begin, flags_end - begin)) > kMaxPlaces) {
+      return error(absl::StrCat(quoted, " asks for too many places; a width or a precision is at most ", kMaxPlaces));
+    }
     result.text += absl::StrCat(format.substr(begin, flags_end - begin), wide ? "ll" : "", std::string(1, conversion));
     if (!integer) {
       result.types.push_back(DType::kFloat64);

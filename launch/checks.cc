@@ -30,9 +30,9 @@ CheckTable& TheChecks() {
 
 bool IsOneOf(char c, const char* set) { return c != '\0' && std::string(set).find(c) != std::string::npos; }
 
-// One conversion of printf's, "%-8.3f", with the value's bits. More than 255 characters are cut off.
+// One conversion of printf's, "%-8.3f", with the value's bits. What is longer than formats of kernels make is cut off.
 std::string Convert(const std::string& conversion, uint64_t bits) {
-  char text[256];
+  char text[1400];  // The 309 digits of the greatest float64, a sign, a point, and 999 places (jit/printf_format.cc).
   const char kind = conversion.back();
   const bool wide = conversion.find("ll") != std::string::npos;
   if (IsOneOf(kind, "eEfFgGaA")) {

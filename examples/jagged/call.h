@@ -49,6 +49,14 @@ class Call {
   // The same for a kernel that takes these arguments only.
   void LaunchWith(const GenericKernel& kernel, const LaunchConfig& config, std::initializer_list<Arg> arguments);
 
+  // Queues what a function does that is not one launch of a kernel, and returns the status of. Counts as one.
+  template <class F>
+  void Do(const F& queue) {
+    if (!status_.ok()) return;
+    status_ = queue();
+    ++launches_;
+  }
+
   // Copies an array into another of the same type and size.
   void Copy(const Arg& to, const Arg& from);
   // Sets all elements of an array, or the first of an argument.

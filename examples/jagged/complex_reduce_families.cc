@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "examples/jagged/by_segments.h"
 #include "examples/jagged/family.h"
 #include "examples/jagged/kernel_words.h"
 
@@ -98,11 +99,20 @@ void ReduceNonzero(const Any& toptr, const Any& fromptr, const In<int64_t>& offs
   });
 }
 
+// By SegmentedReduction; the language has no order of complex numbers.
+constexpr FamilyText kTexts[] = {
+    {"reduce_sum_complex", "let s = sum(complex(from_real, from_imag))\nto_real = real(s)\nto_imag = imag(s)"},
+    {"reduce_prod_complex", "let s = prod(complex(from_real, from_imag))\nto_real = real(s)\nto_imag = imag(s)"},
+    {"reduce_countnonzero_complex", "toptr = count(bool(from_real) || bool(from_imag))"},
+    {"reduce_sum_bool_complex", "toptr = any(bool(from_real) || bool(from_imag))"},
+    {"reduce_prod_bool_complex", "toptr = all(bool(from_real) || bool(from_imag))"},
+};
+
 }  // namespace
 
 std::vector<Family> ComplexReduceFamilies() {
   const Size bins = Rows({"outlength"});
-  return {
+  std::vector<Family> families = {
       Map("reduce_argmin_complex", bins,
           [](Out<int64_t> toptr, Any fromptr, In<int64_t> offsets, Int outlength) {
             FindBest(toptr, fromptr, offsets, outlength, combine::Min());
@@ -141,6 +151,8 @@ std::vector<Family> ComplexReduceFamilies() {
             ReduceNonzero(toptr, fromptr, offsets, outlength, 1, combine::Min());
           }),
   };
+  AddBySegments(families, kTexts);
+  return families;
 }
 
 }  // namespace slipway::jagged

@@ -54,12 +54,12 @@ absl::Status CallFamily(std::string_view name, const Stream& stream, std::initia
   const absl::Span<const NamedArg> all = absl::MakeConstSpan(arguments.begin(), arguments.size());
   if (family->messages.empty()) {
     Call call(stream, all, nullptr);
-    family->run(call);
+    family->By(kWay)(call);
     return call.status();
   }
   SLIPWAY_ASSIGN_OR_RETURN(const AnyArray record, AnyArray::From(stream, DType::kUInt64, {1}, &kNoMistake));
   Call call(stream, all, &record);
-  family->run(call);
+  family->By(kWay)(call);
   SLIPWAY_RETURN_IF_ERROR(call.status());
   uint64_t mistake = kNoMistake;
   SLIPWAY_RETURN_IF_ERROR(record.CopyTo(&mistake, stream));

@@ -28,10 +28,22 @@
 
 namespace slipway::jagged {
 
+// How a family is computed where there are two ways to: by kernels of its own, which take one launch whatever the sizes
+// are, or by an algorithm of the library, which looks at them, and shares long bins out.
+enum class Way { kKernel, kAlgorithm };
+inline constexpr Way kWay = Way::kKernel;  // Of all calls that do not say it: this line switches.
+
 struct Family {
   const char* name;                        // Without the project's `awkward_` prefix.
   std::function<void(Call&)> run;          // Queues everything; nothing is read back.
   std::vector<const char*> messages = {};  // Of the mistakes, by the numbers that its kernels Fail with.
+  // The same by an algorithm of the library; null where none computes it. What is left to kernels alone: scans and
+  // sorts are building blocks of one launch for small arrays here (scan.h), and sort NaNs first.
+  std::function<void(Call&)> by_algorithm = {};
+
+  const std::function<void(Call&)>& By(Way way) const {
+    return way == Way::kAlgorithm && by_algorithm != nullptr ? by_algorithm : run;
+  }
 };
 
 std::vector<Family> OptionFamilies();          // Masks of bits and bytes.

@@ -101,7 +101,8 @@ inline Bool BeginsRun(const In<int64_t>& values, const Int& i) {
 }
 
 // Where a call notes its first mistake: row * kCodes + the message's number, the least of all; all ones for none. The
-// least is what a loop over the rows would have met first.
+// least is what a loop over the rows would have met first. Check (slipway/embedded/threads.h) would tell the one that
+// stands first in the kernel, of whichever row.
 using Record = Out<uint64_t>;
 inline constexpr uint64_t kNoMistake = ~uint64_t{0};
 inline constexpr int64_t kCodes = 256;

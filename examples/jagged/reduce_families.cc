@@ -1,6 +1,7 @@
 // Reductions of bins: bin b is the elements from offsets[b] to offsets[b + 1] - 1, and has a warp.
 #include <cstdint>
 
+#include "examples/jagged/by_segments.h"
 #include "examples/jagged/family.h"
 #include "examples/jagged/kernel_words.h"
 
@@ -50,11 +51,28 @@ constexpr auto kCountNonzero = [](Any toptr, Any fromptr, In<int64_t> offsets, I
       toptr, offsets, outlength, Int(0), [&](Int p) { return CountOne(fromptr, p); }, combine::Add());
 };
 
+// By SegmentedReduction; that of squares of distances wants the bin's mean within the reduction, which has none.
+constexpr FamilyText kTexts[] = {
+    {"reduce_sum", "toptr = sum($T(fromptr))"},
+    {"reduce_prod", "toptr = prod($T(fromptr))"},
+    {"reduce_min", "toptr = min(min(fromptr), identity)"},
+    {"reduce_max", "toptr = max(max(fromptr), identity)"},
+    {"reduce_argmin", "let p = argmin(fromptr)\ntoptr = p >= 0 ? begin + p : begin < end ? begin : -1"},
+    {"reduce_argmax", "let p = argmax(fromptr)\ntoptr = p >= 0 ? begin + p : begin < end ? begin : -1"},
+    {"reduce_countnonzero", "toptr = count(bool(fromptr))"},
+    {"reduce_sum_int32_bool_64", "toptr = count(bool(fromptr))"},
+    {"reduce_sum_int64_bool_64", "toptr = count(bool(fromptr))"},
+    {"reduce_sum_bool", "toptr = any(bool(fromptr))"},
+    {"reduce_prod_bool", "toptr = all(bool(fromptr))"},
+    {"reduce_sumofsquares", "let x = 0\ntoptr = sum(float64(fromptr) * float64(fromptr))"},
+    {"reduce_sumofpowers", "toptr = sum(pow(float64(fromptr), float64(exponent)))"},
+};
+
 }  // namespace
 
 std::vector<Family> ReduceFamilies() {
   const Size bins = Rows({"outlength"});
-  return {
+  std::vector<Family> families = {
       // toptr[b] = the sum of the bin, in toptr's type; 0 for an empty one.
       Map("reduce_sum", bins,
           [](Any toptr, Any fromptr, In<int64_t> offsets, Int outlength) {
@@ -144,6 +162,8 @@ std::vector<Family> ReduceFamilies() {
                 [&](Int p) { return pow(Cast<double>(fromptr[p]), exponent); }, combine::Add());
           }),
   };
+  AddBySegments(families, kTexts);
+  return families;
 }
 
 }  // namespace slipway::jagged

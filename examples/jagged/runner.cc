@@ -129,12 +129,12 @@ std::string MessageOf(const Family& family, uint64_t mistake) {
 
 // Runs one case. Empty if it passed, else what was wrong.
 absl::StatusOr<std::string> RunCase(const Family& family, const std::vector<Parameter>& parameters, const Json& test,
-                                    const Device& device, const Stream& stream, int64_t& launches) {
+                                    const Device& device, const Stream& stream, Way way, int64_t& launches) {
   SLIPWAY_ASSIGN_OR_RETURN(const auto arguments, Arguments::From(parameters, test, device));
   uint64_t mistake = kNoMistake;
   SLIPWAY_ASSIGN_OR_RETURN(const AnyArray record, AnyArray::From(device, DType::kUInt64, {1}, &mistake));
   Call call(stream, arguments->args(), family.messages.empty() ? nullptr : &record);
-  family.run(call);
+  family.By(way)(call);
   launches += call.launches();
   if (!call.status().ok()) return call.status().ToString();
   if (absl::Status status = stream.Synchronize(); !status.ok()) return status.ToString();
@@ -180,7 +180,8 @@ Tally& Tally::operator+=(const Tally& other) {
   return *this;
 }
 
-absl::StatusOr<Tally> Run(const Family& family, const std::string& data, const Device& device, const Stream& stream) {
+absl::StatusOr<Tally> Run(const Family& family, const std::string& data, const Device& device, const Stream& stream,
+                          Way way) {
   const std::string path = absl::StrCat(data, "/", family.name, ".json");
   std::ifstream stream_of_file(path);
   if (!stream_of_file) return absl::NotFoundError(absl::StrCat("no file ", path));
@@ -195,7 +196,7 @@ absl::StatusOr<Tally> Run(const Family& family, const std::string& data, const D
     for (const Json* test : CasesFor(file, v)) {
       const uint64_t compiles_before = GetKernelCacheCounters().compiles;
       SLIPWAY_ASSIGN_OR_RETURN(const std::string failure,
-                               RunCase(family, parameters, *test, device, stream, tally.launches));
+                               RunCase(family, parameters, *test, device, stream, way, tally.launches));
       const auto compiles = static_cast<int64_t>(GetKernelCacheCounters().compiles - compiles_before);
       (is_first ? tally.compiles : tally.recompiles) += compiles;
       tally.variants += is_first;

@@ -29,7 +29,8 @@ struct Tally {
 // compared whole: integers exactly, floats to one part in a million. A call that must fail has to note exactly the
 // mistake that a loop over the rows meets first. An error is one of the data; a call that fails is a case that did not
 // pass.
-absl::StatusOr<Tally> Run(const Family& family, const std::string& data, const Device& device, const Stream& stream);
+absl::StatusOr<Tally> Run(const Family& family, const std::string& data, const Device& device, const Stream& stream,
+                          Way way = kWay);
 
 }  // namespace slipway::jagged
 

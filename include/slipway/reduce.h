@@ -2,6 +2,7 @@
 //
 //   AnyArray variance = Reduce(stream, "sum((x - m) * (x - m)) / n", {{"x", x}, {"m", mean}, {"n", n}}).value();
 //   AnyArray totals = SegmentedReduce(stream, offsets, "sum(price * count)", {{"price", p}, {"count", c}}).value();
+//   AnyArray last = Reduce(stream, "def later(a, b) = b != 0 ? b : a\nlast = reduce(later, 0, x)", {{"x", x}}).value();
 #ifndef SLIPWAY_REDUCE_H_
 #define SLIPWAY_REDUCE_H_
 
@@ -22,8 +23,9 @@
 namespace slipway {
 
 // The value of an expression with reductions over axes (docs/language.md, "Reductions"), as Elementwise gives it, in
-// memory of the stream: 0-d where all axes are reduced. Expressions are parsed once and kept, up to 1,024 in a process;
-// a program with more, or with several statements, keeps Elementwise objects of its own. Errors as Elementwise's.
+// memory of the stream: 0-d where all axes are reduced. A text of several statements assigns one output; functions that
+// it defines may be operations of its reductions. Texts are parsed once and kept, up to 1,024 in a process; a program
+// with more, or with functions of libraries, keeps Elementwise objects of its own. Errors as Elementwise's.
 absl::StatusOr<AnyArray> Reduce(const Stream& stream, std::string_view expression,
                                 std::initializer_list<NamedArg> inputs);
 

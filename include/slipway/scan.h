@@ -7,7 +7,8 @@
 // for every element of what its inputs broadcast to, with `sum(x)` and the like standing for the reduction of the
 // elements from the first of its row up to this one, or up to the one before (ScanOptions::exclusive). A row is the
 // whole array in row-major order; with `axis=`, the same for all reductions of the text, the elements along those axes.
-// What stands before a reduction and around it is part of the same kernel, and several reductions run together.
+// What stands before a reduction and around it is part of the same kernel, and several reductions run together. They
+// may be by operations of the text's own (reduce(f, identity, x)): elements are brought together in their order.
 //
 // Outputs that are written by index scatter: with "let k = count(x > 0); if x > 0 { out[k - 1] = x }" an array of the
 // positive elements is written, which is how Select (select.h) works.

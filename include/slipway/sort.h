@@ -93,6 +93,17 @@ absl::StatusOr<AnyArray> SegmentedArgsort(const Stream& stream, const Arg& keys,
                                           const SortOptions& options = {});
 absl::Status SegmentedArgsortInto(const Stream& stream, const Arg& order, const Arg& keys, const Arg& offsets,
                                   const SortOptions& options = {});
+// Each segment of the keys, and the values in their order; as SortByKey.
+absl::StatusOr<SortedByKey> SegmentedSortByKey(const Stream& stream, const Arg& keys, absl::Span<const Arg> values,
+                                               const Arg& offsets, const SortOptions& options = {});
+inline absl::StatusOr<SortedByKey> SegmentedSortByKey(const Stream& stream, const Arg& keys,
+                                                      std::initializer_list<Arg> values, const Arg& offsets,
+                                                      const SortOptions& options = {}) {
+  return SegmentedSortByKey(stream, keys, absl::MakeConstSpan(values.begin(), values.size()), offsets, options);
+}
+absl::Status SegmentedSortByKeyInto(const Stream& stream, const Arg& sorted_keys, absl::Span<const Arg> sorted_values,
+                                    const Arg& keys, absl::Span<const Arg> values, const Arg& offsets,
+                                    const SortOptions& options = {});
 
 }  // namespace slipway
 

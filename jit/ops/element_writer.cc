@@ -138,13 +138,11 @@ void ElementWriter::Share(size_t input, text::InputBinding& binding) {
 text::Site ElementWriter::MakeSite() {
   text::Site site{
       .outputs = outputs_, .index_type = SignedIndex(), .number = linear_, .size = size_, .rank = spec_.output_rank};
-  site.inputs.resize(spec_.inputs.size());
+  AddArrays(site);
   site.indices.assign(indices_.begin(), indices_.begin() + spec_.output_rank);
   if (program_.wants_extents) AddExtents(site);
   size_t view = 0;
-  for (size_t i = 0; i < site.inputs.size(); ++i) {
-    if (program_.inputs[i].whole()) site.inputs[i].array = views_[view++];
-  }
+  for (const text::Parameter& input : program_.inputs) view += input.whole();
   for (const Specialization::Reduction& reduction : spec_.reductions) {
     site.reductions.push_back({.rank = reduction.rank, .outer = reduction.outer, .arrays = {}});
     site.reductions.back().arrays.resize(program_.reduced.size(), ir::kNone);
@@ -153,6 +151,14 @@ text::Site ElementWriter::MakeSite() {
     site.reductions[program_.reduced[i].reduction].arrays[i] = views_[view++];
   }
   return site;
+}
+
+void ElementWriter::AddArrays(text::Site& site) const {
+  site.inputs.resize(spec_.inputs.size());
+  size_t view = 0;
+  for (size_t i = 0; i < site.inputs.size(); ++i) {
+    if (program_.inputs[i].whole()) site.inputs[i].array = views_[view++];
+  }
 }
 
 // The outermost extent is what the others leave of the size.
@@ -279,16 +285,23 @@ ElementWriter::Range ElementWriter::OperandsOf(ValueId index) {
   return {Literal(0), count};
 }
 
-absl::Status ElementWriter::MergeOperands(ValueId index, ValueId begin, ValueId first, ValueId end, int step,
+std::vector<text::Monoid> ElementWriter::Monoids() {
+  text::Site site{.outputs = outputs_, .index_type = SignedIndex()};
+  AddArrays(site);
+  for (size_t i = 0; i < site.inputs.size() && !program_.operations.empty(); ++i) Share(i, site.inputs[i]);
+  return text::MonoidsOf(program_, typing_, site);
+}
+
+absl::Status ElementWriter::MergeOperands(ValueId index, ValueId begin, const Team::Share& share,
                                           StateVariables& states) {
   text::Site site = ReadSite(index);
   text::SharedReductions shared;
   shared.states.resize(program_.axis_reductions.size());
-  shared.number = builder_.BeginFor("operand", SignedIndex(), first, end, Literal(step));
+  shared.number = builder_.BeginFor("operand", SignedIndex(), share.begin, share.end, Literal(share.step));
   shared.position = builder_.Apply(Op::kSub, {shared.number, begin});
   site.shared = &shared;
   SLIPWAY_RETURN_IF_ERROR(text::Emit(program_, typing_, site, builder_).status());
-  states.Merge(shared.states);
+  states.Append(shared.states);
   builder_.EndFor();
   return absl::OkStatus();
 }

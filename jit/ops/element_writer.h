@@ -58,10 +58,10 @@ class ElementWriter {
     ir::ValueId begin, end;
   };
   Range OperandsOf(ir::ValueId index);
-  // Merges the states of every `step`-th operand of an element, from `first` to `end`, into `states`. Positions count
-  // from `begin` on.
-  absl::Status MergeOperands(ir::ValueId index, ir::ValueId begin, ir::ValueId first, ir::ValueId end, int step,
-                             StateVariables& states);
+  // The operations of the program's reductions. Where functions of the text are among them, in the block that merges.
+  std::vector<text::Monoid> Monoids();
+  // Merges the states of a share of an element's operands into `states`. Positions count from `begin` on.
+  absl::Status MergeOperands(ir::ValueId index, ir::ValueId begin, const Team::Share& share, StateVariables& states);
   // The states that an element's own values are, for reductions that run along the elements.
   absl::StatusOr<std::vector<text::ReductionState>> StatesOfElement(ir::ValueId index, ir::ValueId position);
   void StoreStates(const std::vector<text::ReductionState>& states, const std::vector<ir::ParamId>& arrays,
@@ -73,6 +73,7 @@ class ElementWriter {
   void LocateAt(const text::Parameter& parameter);
   void Share(size_t input, text::InputBinding& binding);
   text::Site MakeSite();
+  void AddArrays(text::Site& site) const;  // That are read by index.
   void AddExtents(text::Site& site);
   ir::ParamId AddParameter(const std::string& name, const ArgumentForm& form, bool read_only);
   std::string FreeName(std::string name) const;

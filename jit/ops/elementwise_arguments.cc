@@ -83,6 +83,10 @@ absl::Status CheckKind(const Parameter& parameter, const Arg& arg) {
       return absl::OkStatus();
     case ShapeRule::kScalar:
       if (arg.is_scalar()) return absl::OkStatus();
+      if (parameter.type == text::TypeRule::kAny) {  // Not declared: see ExpressionParser::TakeAsNumber.
+        return Invalid(Cat(Called("input", parameter), ": a reduction's operation reads it, so a number is wanted; ",
+                           Describe(arg), " is given"));
+      }
       return Invalid(Cat(Called("input", parameter), ": a number is declared, ", Describe(arg),
                          " is given; declare it as '", parameter.name, ": T[]' to take arrays"));
     case ShapeRule::kElementwise:
@@ -378,12 +382,13 @@ absl::StatusOr<Arguments> BindByName(const Program& program, absl::Span<const Na
   for (const NamedArg& named : args) {
     const Arg** slot = nullptr;
     for (const text::Symbol& symbol : program.symbols) {
-      if (symbol.name != named.name || symbol.kind == text::SymbolKind::kLocal) continue;
-      if (symbol.kind == text::SymbolKind::kOutput && !with_outputs) {
+      const bool input = symbol.kind == text::SymbolKind::kInput;
+      const bool output = symbol.kind == text::SymbolKind::kOutput;
+      if (symbol.name != named.name || (!input && !output)) continue;  // Functions may have the same names.
+      if (output && !with_outputs) {
         return Invalid(Cat("'", named.name, "' is an output; call Into to write into an array that is there"));
       }
-      slot =
-          symbol.kind == text::SymbolKind::kInput ? &arguments.inputs[symbol.index] : &arguments.outputs[symbol.index];
+      slot = input ? &arguments.inputs[symbol.index] : &arguments.outputs[symbol.index];
     }
     if (slot == nullptr) {
       SLIPWAY_RETURN_IF_ERROR(MisspeltInTheText(program, named.name, args));
@@ -533,10 +538,11 @@ absl::Status CheckOverlaps(const Program& program, const Arguments& arguments, c
                             program.outputs[i].shape == ShapeRule::kGathered;
       if (!gathered && output.data() == input.data() && SameElements(output, input, shape)) continue;
       if (!MayOverlap(written, FootprintOf(input))) continue;
-      return Invalid(Cat("output '", program.outputs[i].name, "' overlaps input '", program.inputs[j].name, "'",
-                         gathered ? program.outputs[i].shape == ShapeRule::kGathered ? ", and is written by index"
-                                                                                     : ", which is read by index"
-                                  : " in another order of elements",
+      const std::string_view how = !gathered                                          ? " in another order of elements"
+                                   : program.outputs[i].shape == ShapeRule::kGathered ? ", and is written by index"
+                                   : parameter.reduced && !parameter.indexed          ? ", which is reduced"
+                                                                                      : ", which is read by index";
+      return Invalid(Cat("output '", program.outputs[i].name, "' overlaps input '", program.inputs[j].name, "'", how,
                          ": elements would be overwritten before they are read; write into an array of its own"));
     }
   }

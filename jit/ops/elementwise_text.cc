@@ -660,6 +660,8 @@ class TextPrinter {
 
   absl::StatusOr<std::string> ReductionText(const EmittedReduction& emitted) {
     const text::AxisReduction& reduction = program_.axis_reductions[emitted.reduction];
+    if (reduction.reduction == text::Reduction::kCustom)
+      return No("which function a reduction over axes was made with");
     open_reductions_.push_back(&emitted);
     absl::StatusOr<std::string> operand = OperandText(emitted);
     open_reductions_.pop_back();

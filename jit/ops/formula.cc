@@ -189,6 +189,16 @@ bool IsShareable(const text::Program& program) {
   return true;
 }
 
+// Whether a block has room for what each of its threads keeps of all reductions (team.h), 8 bytes a value, and a flag.
+static bool StatesFitInABlock(const text::Program& program) {
+  constexpr uint32_t kMost = (48 << 10) / (8 * kTeam) - 1;
+  uint32_t values = 0;
+  for (const text::AxisReduction& reduction : program.axis_reductions) {
+    values += text::IsPosition(reduction.reduction) ? 2 : reduction.parts;
+  }
+  return values <= kMost;
+}
+
 static absl::Status CheckName(std::string_view name) {
   bool good = !name.empty() && name.size() <= text::kMaxNameBytes && !absl::ascii_isdigit(name[0]);
   for (char c : name) good &= absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_';
@@ -221,7 +231,7 @@ Formula::Formula(text::Program program, std::string name, const CompileOptions& 
       parse_microseconds_(parse_microseconds),
       kind_(kind),
       is_part_(is_part),
-      shareable_(IsShareable(program_)) {
+      shareable_(IsShareable(program_) && StatesFitInABlock(program_)) {
   for (std::atomic<const internal::CodedPlan*>& slot : slots_.plans) slot.store(&kNoPlan, std::memory_order_relaxed);
 }
 

@@ -63,8 +63,8 @@ const GenericKernel& Accumulate() {
       kShared ? "histogram_shared" : "histogram_global",
       [](AnyArrayVar result, AnyArrayVar samples, auto weights, Expr<double> lower, Expr<double> upper) {
         const Index bins = result.size();
-        const auto add = [&](const AnyArrayVar& to, MemoryScope scope) {
-          For(GridStride(samples.size()), [&](const Index& i) {
+        const auto add = [&](const auto& range, const AnyArrayVar& to, MemoryScope scope) {
+          For(range, [&](const Index& i) {
             const Index bin = BinOf<kEven>(samples[i], bins, lower, upper);
             If(bin >= 0, [&] {
               const AnyExpr one = weights.is_array() ? AnyExpr(weights[i]) : AnyExpr(1);
@@ -73,13 +73,18 @@ const GenericKernel& Accumulate() {
           });
         };
         if constexpr (!kShared) {
-          add(result, MemoryScope::kDevice);
+          add(GridStride(samples.size()), result, MemoryScope::kDevice);
         } else {
           const AnyArrayVar own = DynamicSharedArray(weights.is_array() ? DType::kFloat64 : DType::kUInt32, bins);
           const auto each_bin = [&](const auto& body) { For(Range(ThreadIndex(), bins, BlockSize()), body); };
           each_bin([&](const Index& b) { own[b] = Cast(own.dtype(), 0); });
           SyncThreads();
-          add(own, MemoryScope::kBlock);
+          // Each block one piece: where blocks run one after the other, to stride over all of it each time would read
+          // a part of every page.
+          const Index each = (samples.size() - 1) / Cast<int64_t>(GridSize()) + 1;
+          const Index begin = Cast<int64_t>(BlockIndex()) * each;
+          const Index first = begin + Cast<int64_t>(ThreadIndex()), end = min(begin + each, samples.size());
+          add(Range(first, end, Cast<int64_t>(BlockSize())), own, MemoryScope::kBlock);
           SyncThreads();
           each_bin([&](const Index& b) {
             const AnyExpr sum = own[b];

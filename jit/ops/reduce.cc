@@ -39,14 +39,21 @@ struct SegmentedReduction::State {
 
   Formula formula;
 
-  absl::Status Run(const Stream& stream, const Arg& offsets, const Arguments& arguments);
+  // What is wrong with an argument by itself, outputs or not.
+  absl::Status CheckCall(const Stream& stream, const Arg& offsets, const Arguments& arguments) const;
+  absl::Status RunChecked(const Stream& stream, const Arg& offsets, const Arguments& arguments);
 };
 
-absl::Status SegmentedReduction::State::Run(const Stream& stream, const Arg& offsets, const Arguments& arguments) {
-  const text::Program& program = formula.program();
+absl::Status SegmentedReduction::State::CheckCall(const Stream& stream, const Arg& offsets,
+                                                  const Arguments& arguments) const {
   SLIPWAY_RETURN_IF_ERROR(elementwise::CheckStream(stream));
   SLIPWAY_RETURN_IF_ERROR(elementwise::CheckOffsets(offsets));
-  SLIPWAY_RETURN_IF_ERROR(elementwise::CheckArguments(program, arguments, stream.device()));
+  return elementwise::CheckArguments(formula.program(), arguments, stream.device());
+}
+
+absl::Status SegmentedReduction::State::RunChecked(const Stream& stream, const Arg& offsets,
+                                                   const Arguments& arguments) {
+  const text::Program& program = formula.program();
   SLIPWAY_ASSIGN_OR_RETURN(const elementwise::Shapes shapes,
                            elementwise::ShapesOf(program, arguments, elementwise::EmptyReductions::kAllowed));
   const int64_t segments = offsets.shape()[0] - 1;
@@ -96,26 +103,25 @@ absl::StatusOr<SegmentedReduction> SegmentedReduction::Parse(std::string_view te
 absl::StatusOr<AnyArray> SegmentedReduction::operator()(const Stream& stream, const Arg& offsets,
                                                         std::initializer_list<NamedArg> inputs) const {
   const text::Program& program = state_->formula.program();
-  SLIPWAY_RETURN_IF_ERROR(elementwise::CheckStream(stream));
   SLIPWAY_RETURN_IF_ERROR(elementwise::CheckOneOutput(program));
   SLIPWAY_RETURN_IF_ERROR(elementwise::CheckAllocates(program));
-  SLIPWAY_RETURN_IF_ERROR(elementwise::CheckOffsets(offsets));
   SLIPWAY_ASSIGN_OR_RETURN(Arguments arguments,
                            elementwise::BindByName(program, absl::MakeConstSpan(inputs.begin(), inputs.size()),
                                                    /*with_outputs=*/false));
-  SLIPWAY_RETURN_IF_ERROR(elementwise::CheckArguments(program, arguments, stream.device()));
+  SLIPWAY_RETURN_IF_ERROR(state_->CheckCall(stream, offsets, arguments));
   SLIPWAY_ASSIGN_OR_RETURN(const text::Typing* typing, state_->formula.TypingOf(arguments));
   SLIPWAY_ASSIGN_OR_RETURN(AnyArray array, AnyArray::Empty(stream, typing->outputs[0], {offsets.shape()[0] - 1}));
   const Arg output(array);
   arguments.outputs.push_back(&output);
-  SLIPWAY_RETURN_IF_ERROR(state_->Run(stream, offsets, arguments));
+  SLIPWAY_RETURN_IF_ERROR(state_->RunChecked(stream, offsets, arguments));
   return array;
 }
 
 absl::Status SegmentedReduction::Into(const Stream& stream, const Arg& offsets, absl::Span<const NamedArg> args) const {
   SLIPWAY_ASSIGN_OR_RETURN(const Arguments arguments,
                            elementwise::BindByName(state_->formula.program(), args, /*with_outputs=*/true));
-  return state_->Run(stream, offsets, arguments);
+  SLIPWAY_RETURN_IF_ERROR(state_->CheckCall(stream, offsets, arguments));
+  return state_->RunChecked(stream, offsets, arguments);
 }
 
 uint64_t SegmentedReduction::compiles() const { return state_->formula.compiles(); }

@@ -57,6 +57,9 @@ struct Scan::State {
 
   absl::StatusOr<std::vector<AnyArray>> Allocate(const Stream& stream, const Arg* offsets, Arguments arguments);
   absl::Status Run(const Stream& stream, const Arg* offsets, const Arguments& arguments);
+  // The shape of the elements; INVALID_ARGUMENT for what is wrong with an argument by itself, outputs or not.
+  absl::StatusOr<Shape> CheckCall(const Stream& stream, const Arg* offsets, const Arguments& arguments) const;
+  absl::Status RunChecked(const Stream& stream, const Arg* offsets, const Arguments& arguments, const Shape& shape);
   absl::StatusOr<uint32_t> ScannedDimensions(int rank) const;
   // The dimensions that are scanned last.
   absl::StatusOr<Arguments> Turned(const Arguments& arguments, const Shape& shape, uint32_t scanned,
@@ -110,20 +113,29 @@ absl::StatusOr<Arguments> Scan::State::Turned(const Arguments& arguments, const 
   return turned;
 }
 
-absl::Status Scan::State::Run(const Stream& stream, const Arg* offsets, const Arguments& arguments) {
+absl::StatusOr<Shape> Scan::State::CheckCall(const Stream& stream, const Arg* offsets,
+                                             const Arguments& arguments) const {
   SLIPWAY_RETURN_IF_ERROR(elementwise::CheckStream(stream));
   SLIPWAY_RETURN_IF_ERROR(elementwise::CheckArguments(loop, arguments, stream.device()));
   SLIPWAY_ASSIGN_OR_RETURN(const elementwise::Shapes shapes, elementwise::ShapesOf(loop, arguments));
-  SLIPWAY_RETURN_IF_ERROR(elementwise::CheckOverlaps(loop, arguments, shapes.loop));
-  const Shape& shape = shapes.loop;
+  if (offsets == nullptr) return shapes.loop;
+  SLIPWAY_RETURN_IF_ERROR(elementwise::CheckOffsets(*offsets));
+  if (shapes.loop.rank == 1) return shapes.loop;
+  return absl::InvalidArgumentError(
+      Cat("segments are of arrays of rank 1; the inputs broadcast to ", elementwise::ToString(shapes.loop.span())));
+}
+
+absl::Status Scan::State::Run(const Stream& stream, const Arg* offsets, const Arguments& arguments) {
+  SLIPWAY_ASSIGN_OR_RETURN(const Shape shape, CheckCall(stream, offsets, arguments));
+  SLIPWAY_RETURN_IF_ERROR(elementwise::CheckOverlaps(loop, arguments, shape));
+  if (offsets != nullptr) SLIPWAY_RETURN_IF_ERROR(elementwise::CheckOffsetsOverlaps(loop, arguments, *offsets));
+  return RunChecked(stream, offsets, arguments, shape);
+}
+
+absl::Status Scan::State::RunChecked(const Stream& stream, const Arg* offsets, const Arguments& arguments,
+                                     const Shape& shape) {
   const int64_t elements = ElementCount(shape.rank, shape.extents);
   if (offsets != nullptr) {
-    SLIPWAY_RETURN_IF_ERROR(elementwise::CheckOffsets(*offsets));
-    if (shape.rank != 1) {
-      return absl::InvalidArgumentError(
-          Cat("segments are of arrays of rank 1; the inputs broadcast to ", elementwise::ToString(shape.span())));
-    }
-    SLIPWAY_RETURN_IF_ERROR(elementwise::CheckOffsetsOverlaps(loop, arguments, *offsets));
     const int64_t segments = offsets->shape()[0] - 1;
     if (elements == 0 || segments == 0) return absl::OkStatus();
     return Launch(stream, arguments, shape, {.count = segments, .length = elements / segments}, offsets);
@@ -206,19 +218,17 @@ absl::Status Scan::State::Launch(const Stream& stream, const Arguments& argument
 
 absl::StatusOr<std::vector<AnyArray>> Scan::State::Allocate(const Stream& stream, const Arg* offsets,
                                                             Arguments arguments) {
-  SLIPWAY_RETURN_IF_ERROR(elementwise::CheckStream(stream));
   SLIPWAY_RETURN_IF_ERROR(elementwise::CheckAllocates(loop));
-  SLIPWAY_RETURN_IF_ERROR(elementwise::CheckArguments(loop, arguments, stream.device()));
+  SLIPWAY_ASSIGN_OR_RETURN(const Shape shape, CheckCall(stream, offsets, arguments));
   SLIPWAY_ASSIGN_OR_RETURN(const text::Typing* typing, formula.TypingOf(arguments));
-  SLIPWAY_ASSIGN_OR_RETURN(const elementwise::Shapes shapes, elementwise::ShapesOf(loop, arguments));
   std::vector<AnyArray> arrays;
   for (DType dtype : typing->outputs) {
-    SLIPWAY_ASSIGN_OR_RETURN(AnyArray array, AnyArray::Empty(stream, dtype, shapes.loop.span()));
+    SLIPWAY_ASSIGN_OR_RETURN(AnyArray array, AnyArray::Empty(stream, dtype, shape.span()));
     arrays.push_back(std::move(array));
   }
   std::vector<Arg> args(arrays.begin(), arrays.end());
   for (const Arg& arg : args) arguments.outputs.push_back(&arg);
-  SLIPWAY_RETURN_IF_ERROR(Run(stream, offsets, arguments));
+  SLIPWAY_RETURN_IF_ERROR(RunChecked(stream, offsets, arguments, shape));
   return arrays;
 }
 

@@ -17,8 +17,7 @@ using Range = ElementWriter::Range;
 
 class ScanWriter {
  public:
-  explicit ScanWriter(ElementWriter& writer)
-      : writer_(writer), b_(writer.builder()), monoids_(text::MonoidsOf(writer.program(), writer.typing())) {}
+  explicit ScanWriter(ElementWriter& writer) : writer_(writer), b_(writer.builder()), monoids_(writer.Monoids()) {}
 
   absl::Status Write() {
     const Specialization& spec = writer_.spec();
@@ -51,8 +50,7 @@ class ScanWriter {
     b_.BeginIf(b_.Apply(Op::kLt, {place.row, rows_}));
     const Range elements = ElementsOf(place.row), mine = PartOf(elements, place.part);
     StateVariables states(b_, monoids_);
-    const ValueId first = b_.Apply(Op::kAdd, {mine.begin, b_.Cast(writer_.SignedIndex(), team.thread())});
-    SLIPWAY_RETURN_IF_ERROR(MergeElements({first, mine.end}, kTeam, elements.begin, states));
+    SLIPWAY_RETURN_IF_ERROR(MergeElements(team.ShareOf(mine.begin, mine.end), elements.begin, states));
     writer_.StoreStates(team.BeginMerged(states.Read()), sums_, place.block);
     b_.EndIf();
     b_.EndIf();
@@ -72,7 +70,7 @@ class ScanWriter {
     const ValueId first = b_.Apply(Op::kAdd, {tile, offset});
     const Range items{first, b_.Apply(Op::kMin, {b_.Apply(Op::kAdd, {first, writer_.Literal(kScanItems)}), mine.end})};
     StateVariables own(b_, monoids_);
-    SLIPWAY_RETURN_IF_ERROR(MergeElements(items, 1, elements.begin, own));
+    SLIPWAY_RETURN_IF_ERROR(MergeElements({items.begin, items.end, /*step=*/1}, elements.begin, own));
     const Team::Scanned scanned = team.Scan(own.Read());
     StateVariables running(b_, monoids_, before.Read());
     running.Merge(scanned.below);
@@ -109,19 +107,18 @@ class ScanWriter {
     StateVariables before(b_, monoids_);
     if (!writer_.spec().carried) return before.Read();
     const ValueId first = b_.Apply(Op::kSub, {place.block, place.part});
-    const ValueId k = b_.BeginFor("block", writer_.SignedIndex(), b_.Cast(writer_.SignedIndex(), team.thread()),
-                                  place.part, writer_.Literal(kTeam));
+    const Team::Share share = team.ShareOf(writer_.Literal(0), place.part);
+    const ValueId k = b_.BeginFor("block", writer_.SignedIndex(), share.begin, share.end, writer_.Literal(share.step));
     before.Merge(writer_.LoadStates(sums_, b_.Apply(Op::kAdd, {first, k})));
     b_.EndFor();
     return team.ForAll(before.Read());
   }
 
-  // Merges the states of every `step`-th element.
-  absl::Status MergeElements(Range elements, int step, ValueId row_begin, StateVariables& states) {
+  absl::Status MergeElements(const Team::Share& share, ValueId row_begin, StateVariables& states) {
     const ValueId index =
-        b_.BeginFor("element", writer_.SignedIndex(), elements.begin, elements.end, writer_.Literal(step));
+        b_.BeginFor("element", writer_.SignedIndex(), share.begin, share.end, writer_.Literal(share.step));
     SLIPWAY_ASSIGN_OR_RETURN(const States own, writer_.StatesOfElement(index, b_.Apply(Op::kSub, {index, row_begin})));
-    states.Merge(own);
+    states.Append(own);
     b_.EndFor();
     return absl::OkStatus();
   }
@@ -136,7 +133,7 @@ class ScanWriter {
     text::SharedReductions shared{.pass = text::SharedReductions::Pass::kResults};
     shared.count = exclusive ? position : b_.Apply(Op::kAdd, {position, writer_.Literal(1)});
     if (exclusive) shared.states = states.Read();
-    states.Merge(own);
+    states.Append(own);
     if (!exclusive) shared.states = states.Read();
     SLIPWAY_RETURN_IF_ERROR(writer_.WriteElement(index, &shared));
     b_.EndFor();

@@ -1,6 +1,7 @@
 #include "slipway/select.h"
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <utility>
@@ -29,10 +30,15 @@ class Compaction {
  public:
   static absl::StatusOr<Compaction> Make(absl::Span<const std::string> values, std::string_view condition) {
     const std::string end = EndOfNames(values, condition);
-    const std::string kept = "kept" + end, place = "place" + end, count = "count" + end;
+    const std::string kept = "condition" + end, place = "place" + end, count = "total" + end;
+    // What is wrong with an expression is told of this text, in words that its user knows: of each by itself first, for
+    // one that has no end would go on in the next.
     std::string plain = Cat(kept, " = ", condition), stores;
+    SLIPWAY_RETURN_IF_ERROR(text::Parse(plain).status());
     for (size_t i = 0; i < values.size(); ++i) {
-      plain += Cat("\nvalue", i, end, " = ", values[i]);
+      const std::string value = Cat("value", values.size() == 1 ? "" : Cat(i), end, " = ", values[i]);
+      SLIPWAY_RETURN_IF_ERROR(text::Parse(value).status());
+      plain += Cat("\n", value);
       stores += Cat("room", i, end, "[", place, "] = ", values[i], "\n");
     }
     SLIPWAY_ASSIGN_OR_RETURN(text::Program program, text::Parse(plain));
@@ -61,7 +67,7 @@ class Compaction {
     SLIPWAY_ASSIGN_OR_RETURN(AnyArray count, AnyArray::Zeros(stream, DType::kInt64, {1}));
     Selection selection{.room = {}, .count = std::move(count)};
     std::vector<NamedArg> args(inputs.begin(), inputs.end());
-    std::vector<std::string> names = {"count" + end_};
+    std::vector<std::string> names = {"total" + end_};
     for (size_t i = 1; i < typing->outputs.size(); ++i) {
       SLIPWAY_ASSIGN_OR_RETURN(AnyArray room, AnyArray::Empty(stream, typing->outputs[i], {elements}));
       selection.room.push_back(std::move(room));
@@ -79,12 +85,12 @@ class Compaction {
 
   // What the names of the texts' own end with, so that they are no names of the user's.
   static std::string EndOfNames(absl::Span<const std::string> values, std::string_view condition) {
-    std::string end = "_";
+    std::string end;
     const auto taken = [&](std::string_view text) {
-      return text.find(end) != text.npos &&
-             (text.find("kept" + end) != text.npos || text.find("place" + end) != text.npos ||
-              text.find("count" + end) != text.npos || text.find("room") != text.npos ||
-              text.find("value") != text.npos);
+      if (text.find(end) == text.npos) return false;
+      constexpr std::string_view kNames[] = {"condition", "place", "total", "room", "value"};
+      return std::any_of(std::begin(kNames), std::end(kNames),
+                         [&](std::string_view name) { return text.find(name) != text.npos; });
     };
     while (taken(condition) || std::any_of(values.begin(), values.end(), taken)) end += "_";
     return end;

@@ -81,8 +81,10 @@ struct Results {
   absl::Span<const AnyArrayView> values;  // One for each array of values, in the keys' order.
 };
 
-absl::Status Queue(const Stream& stream, const Sorting& sorting, const Results& results,
+// Of rows along the axis, or of segments where `offsets` is not null: what is in none of them stays as it is.
+absl::Status Queue(const Stream& stream, const Sorting& sorting, const AnyArrayView* offsets, const Results& results,
                    absl::Span<const AnyArrayView> values) {
+  const bool segmented = offsets != nullptr;
   std::vector<AnyArrayView> outputs(results.values.begin(), results.values.end());
   if (results.sorted != nullptr) outputs.push_back(*results.sorted);
   if (results.order != nullptr) outputs.push_back(*results.order);
@@ -93,7 +95,7 @@ absl::Status Queue(const Stream& stream, const Sorting& sorting, const Results& 
   const auto unpack = [&](const AnyArrayView* array, std::optional<Unpacked>& to) -> absl::Status {
     if (array == nullptr) return absl::OkStatus();
     SLIPWAY_ASSIGN_OR_RETURN(const AnyArrayView turned, AxisLast(*array, sorting.axis));
-    SLIPWAY_ASSIGN_OR_RETURN(to, Unpacked::Make(stream, turned));
+    SLIPWAY_ASSIGN_OR_RETURN(to, Unpacked::Make(stream, turned, /*keep=*/segmented));
     return absl::OkStatus();
   };
   const int64_t size = sorting.keys.size(), length = sorting.length();
@@ -103,6 +105,10 @@ absl::Status Queue(const Stream& stream, const Sorting& sorting, const Results& 
     SLIPWAY_ASSIGN_OR_RETURN(Packed one, pack(array));
     packed.push_back(std::move(one));
   }
+  std::optional<Packed> bounds;
+  if (segmented) {
+    SLIPWAY_ASSIGN_OR_RETURN(bounds, Packed::Make(stream, *offsets, outputs));
+  }
   std::optional<Unpacked> sorted, order;
   SLIPWAY_RETURN_IF_ERROR(unpack(results.sorted, sorted));
   SLIPWAY_RETURN_IF_ERROR(unpack(results.order, order));
@@ -110,14 +116,17 @@ absl::Status Queue(const Stream& stream, const Sorting& sorting, const Results& 
   if (!values.empty()) {
     const DType index = length <= INT32_MAX ? DType::kInt32 : DType::kInt64;
     SLIPWAY_ASSIGN_OR_RETURN(positions, AnyArray::Empty(stream, index, {size}));
+    if (segmented) SLIPWAY_RETURN_IF_ERROR(sort::QueueNoPositions(stream, positions->view()));
   }
+  const int64_t rows = segmented ? offsets->size() - 1 : length == 0 ? 0 : size / length;
   const AnyArrayView* const order_to = positions.has_value() ? &positions->view()
                                        : order.has_value()   ? &order->view()
                                                              : nullptr;
   SLIPWAY_RETURN_IF_ERROR(sort::Queue(stream, Task{.keys = keys.view(),
                                                    .sorted = sorted.has_value() ? &sorted->view() : nullptr,
                                                    .order = order_to,
-                                                   .rows = length == 0 ? 0 : size / length,
+                                                   .offsets = segmented ? &bounds->view() : nullptr,
+                                                   .rows = rows,
                                                    .length = length,
                                                    .descending = sorting.descending,
                                                    .begin_bit = sorting.begin_bit,
@@ -164,25 +173,6 @@ absl::StatusOr<Sorting> CheckSegmented(const Stream& stream, const Argument& key
   return CheckBits(keys, view, /*axis=*/0, options);
 }
 
-// One of `results` is wanted.
-absl::Status QueueSegments(const Stream& stream, const Sorting& sorting, const AnyArrayView& offsets,
-                           const Results& results) {
-  const AnyArrayView& output = results.sorted != nullptr ? *results.sorted : *results.order;
-  SLIPWAY_ASSIGN_OR_RETURN(const Packed keys, Packed::Make(stream, sorting.keys, {output}));
-  SLIPWAY_ASSIGN_OR_RETURN(const Packed bounds, Packed::Make(stream, offsets, {output}));
-  SLIPWAY_ASSIGN_OR_RETURN(const Unpacked to, Unpacked::Make(stream, output, /*keep=*/true));
-  SLIPWAY_RETURN_IF_ERROR(sort::Queue(stream, Task{.keys = keys.view(),
-                                                   .sorted = results.sorted != nullptr ? &to.view() : nullptr,
-                                                   .order = results.order != nullptr ? &to.view() : nullptr,
-                                                   .offsets = &bounds.view(),
-                                                   .rows = offsets.size() - 1,
-                                                   .length = sorting.keys.size(),
-                                                   .descending = sorting.descending,
-                                                   .begin_bit = sorting.begin_bit,
-                                                   .end_bit = sorting.end_bit}));
-  return to.Finish(stream);
-}
-
 // A new array for a result.
 absl::StatusOr<AnyArray> NewLike(const Stream& stream, const AnyArrayView& keys, DType dtype) {
   return AnyArray::Empty(stream, dtype, keys.shape());
@@ -197,7 +187,7 @@ absl::Status NoteUses(const Stream& stream, std::initializer_list<Arg> args) {
 absl::StatusOr<AnyArray> Sort(const Stream& stream, const Arg& keys, const SortOptions& options) {
   SLIPWAY_ASSIGN_OR_RETURN(const Sorting sorting, Check(stream, {"Sort", "keys", keys}, options));
   SLIPWAY_ASSIGN_OR_RETURN(AnyArray sorted, NewLike(stream, sorting.keys, sorting.keys.dtype()));
-  SLIPWAY_RETURN_IF_ERROR(Queue(stream, sorting, {.sorted = &sorted.view()}, {}));
+  SLIPWAY_RETURN_IF_ERROR(Queue(stream, sorting, nullptr, {.sorted = &sorted.view()}, {}));
   SLIPWAY_RETURN_IF_ERROR(NoteUses(stream, {keys}));
   return sorted;
 }
@@ -206,7 +196,7 @@ absl::Status SortInto(const Stream& stream, const Arg& sorted, const Arg& keys, 
   SLIPWAY_ASSIGN_OR_RETURN(const Sorting sorting, Check(stream, {"SortInto", "keys", keys}, options));
   SLIPWAY_ASSIGN_OR_RETURN(const AnyArrayView to, sort::Output(stream, {"SortInto", "sorted", sorted},
                                                                sorting.keys.dtype(), sorting.keys.shape()));
-  SLIPWAY_RETURN_IF_ERROR(Queue(stream, sorting, {.sorted = &to}, {}));
+  SLIPWAY_RETURN_IF_ERROR(Queue(stream, sorting, nullptr, {.sorted = &to}, {}));
   return NoteUses(stream, {sorted, keys});
 }
 
@@ -216,7 +206,7 @@ absl::StatusOr<AnyArray> Argsort(const Stream& stream, const Arg& keys, const So
   SLIPWAY_ASSIGN_OR_RETURN(AnyArray order, NewLike(stream, sorting.keys, options.index));
   SLIPWAY_ASSIGN_OR_RETURN(const AnyArrayView to, CheckOrder(stream, {"Argsort", "the result", order},
                                                              sorting.keys.shape(), sorting.length()));
-  SLIPWAY_RETURN_IF_ERROR(Queue(stream, sorting, {.order = &to}, {}));
+  SLIPWAY_RETURN_IF_ERROR(Queue(stream, sorting, nullptr, {.order = &to}, {}));
   SLIPWAY_RETURN_IF_ERROR(NoteUses(stream, {keys}));
   return order;
 }
@@ -225,7 +215,7 @@ absl::Status ArgsortInto(const Stream& stream, const Arg& order, const Arg& keys
   SLIPWAY_ASSIGN_OR_RETURN(const Sorting sorting, Check(stream, {"ArgsortInto", "keys", keys}, options));
   SLIPWAY_ASSIGN_OR_RETURN(const AnyArrayView to,
                            CheckOrder(stream, {"ArgsortInto", "order", order}, sorting.keys.shape(), sorting.length()));
-  SLIPWAY_RETURN_IF_ERROR(Queue(stream, sorting, {.order = &to}, {}));
+  SLIPWAY_RETURN_IF_ERROR(Queue(stream, sorting, nullptr, {.order = &to}, {}));
   return NoteUses(stream, {order, keys});
 }
 
@@ -249,10 +239,12 @@ absl::StatusOr<std::vector<AnyArrayView>> CheckValues(const Stream& stream, std:
 
 }  // namespace
 
-absl::StatusOr<SortedByKey> SortByKey(const Stream& stream, const Arg& keys, absl::Span<const Arg> values,
-                                      const SortOptions& options) {
-  SLIPWAY_ASSIGN_OR_RETURN(const Sorting sorting, Check(stream, {"SortByKey", "keys", keys}, options));
-  SLIPWAY_ASSIGN_OR_RETURN(const std::vector<AnyArrayView> from, CheckValues(stream, "SortByKey", sorting, values));
+namespace {
+
+// Of rows, or of segments.
+absl::StatusOr<SortedByKey> SortNewByKey(const Stream& stream, std::string_view call, const Sorting& sorting,
+                                         const AnyArrayView* offsets, absl::Span<const Arg> values) {
+  SLIPWAY_ASSIGN_OR_RETURN(const std::vector<AnyArrayView> from, CheckValues(stream, call, sorting, values));
   SLIPWAY_ASSIGN_OR_RETURN(AnyArray sorted, NewLike(stream, sorting.keys, sorting.keys.dtype()));
   SortedByKey result{.keys = std::move(sorted), .values = {}};
   std::vector<AnyArrayView> to;
@@ -261,25 +253,23 @@ absl::StatusOr<SortedByKey> SortByKey(const Stream& stream, const Arg& keys, abs
     to.push_back(array.view());
     result.values.push_back(std::move(array));
   }
-  SLIPWAY_RETURN_IF_ERROR(Queue(stream, sorting, {.sorted = &result.keys.view(), .values = to}, from));
-  SLIPWAY_RETURN_IF_ERROR(NoteUses(stream, {keys}));
+  SLIPWAY_RETURN_IF_ERROR(Queue(stream, sorting, offsets, {.sorted = &result.keys.view(), .values = to}, from));
   SLIPWAY_RETURN_IF_ERROR(internal::NoteUses(stream, values));
   return result;
 }
 
-absl::Status SortByKeyInto(const Stream& stream, const Arg& sorted_keys, absl::Span<const Arg> sorted_values,
-                           const Arg& keys, absl::Span<const Arg> values, const SortOptions& options) {
-  constexpr std::string_view kCall = "SortByKeyInto";
-  SLIPWAY_ASSIGN_OR_RETURN(const Sorting sorting, Check(stream, {kCall, "keys", keys}, options));
-  SLIPWAY_ASSIGN_OR_RETURN(const std::vector<AnyArrayView> from, CheckValues(stream, kCall, sorting, values));
+absl::Status SortIntoByKey(const Stream& stream, std::string_view call, const Sorting& sorting,
+                           const AnyArrayView* offsets, const Arg& sorted_keys, absl::Span<const Arg> sorted_values,
+                           absl::Span<const Arg> values) {
+  SLIPWAY_ASSIGN_OR_RETURN(const std::vector<AnyArrayView> from, CheckValues(stream, call, sorting, values));
   if (sorted_values.size() != values.size()) {
-    return absl::InvalidArgumentError(absl::StrCat(AsAbsl(kCall), ": sorted_values has ", sorted_values.size(),
+    return absl::InvalidArgumentError(absl::StrCat(AsAbsl(call), ": sorted_values has ", sorted_values.size(),
                                                    " arrays and values ", values.size(), "; give one for each"));
   }
   const absl::Span<const int64_t> shape = sorting.keys.shape();
   std::vector<AnyArrayView> outputs;
   const auto add = [&](std::string_view name, const Arg& arg, DType dtype) -> absl::Status {
-    const Argument argument{kCall, name, arg};
+    const Argument argument{call, name, arg};
     SLIPWAY_ASSIGN_OR_RETURN(const AnyArrayView to, sort::Output(stream, argument, dtype, shape));
     for (const AnyArrayView& other : outputs) {
       if (sort::Overlap(to, other)) return argument.Refused("overlaps another output; give each its own memory");
@@ -291,11 +281,49 @@ absl::Status SortByKeyInto(const Stream& stream, const Arg& sorted_keys, absl::S
   for (size_t v = 0; v < values.size(); ++v) {
     SLIPWAY_RETURN_IF_ERROR(add(absl::StrCat("sorted_values[", v, "]"), sorted_values[v], from[v].dtype()));
   }
-  SLIPWAY_RETURN_IF_ERROR(
-      Queue(stream, sorting, {.sorted = &outputs[0], .values = absl::MakeConstSpan(outputs).subspan(1)}, from));
-  SLIPWAY_RETURN_IF_ERROR(NoteUses(stream, {sorted_keys, keys}));
+  SLIPWAY_RETURN_IF_ERROR(Queue(stream, sorting, offsets,
+                                {.sorted = &outputs[0], .values = absl::MakeConstSpan(outputs).subspan(1)}, from));
+  SLIPWAY_RETURN_IF_ERROR(NoteUses(stream, {sorted_keys}));
   SLIPWAY_RETURN_IF_ERROR(internal::NoteUses(stream, sorted_values));
   return internal::NoteUses(stream, values);
+}
+
+}  // namespace
+
+absl::StatusOr<SortedByKey> SortByKey(const Stream& stream, const Arg& keys, absl::Span<const Arg> values,
+                                      const SortOptions& options) {
+  SLIPWAY_ASSIGN_OR_RETURN(const Sorting sorting, Check(stream, {"SortByKey", "keys", keys}, options));
+  SLIPWAY_ASSIGN_OR_RETURN(SortedByKey result, SortNewByKey(stream, "SortByKey", sorting, nullptr, values));
+  SLIPWAY_RETURN_IF_ERROR(NoteUses(stream, {keys}));
+  return result;
+}
+
+absl::Status SortByKeyInto(const Stream& stream, const Arg& sorted_keys, absl::Span<const Arg> sorted_values,
+                           const Arg& keys, absl::Span<const Arg> values, const SortOptions& options) {
+  constexpr std::string_view kCall = "SortByKeyInto";
+  SLIPWAY_ASSIGN_OR_RETURN(const Sorting sorting, Check(stream, {kCall, "keys", keys}, options));
+  SLIPWAY_RETURN_IF_ERROR(SortIntoByKey(stream, kCall, sorting, nullptr, sorted_keys, sorted_values, values));
+  return NoteUses(stream, {keys});
+}
+
+absl::StatusOr<SortedByKey> SegmentedSortByKey(const Stream& stream, const Arg& keys, absl::Span<const Arg> values,
+                                               const Arg& offsets, const SortOptions& options) {
+  constexpr std::string_view kCall = "SegmentedSortByKey";
+  SLIPWAY_ASSIGN_OR_RETURN(const Sorting sorting, CheckSegmented(stream, {kCall, "keys", keys}, options));
+  SLIPWAY_ASSIGN_OR_RETURN(const AnyArrayView bounds, sort::Offsets(stream, {kCall, "offsets", offsets}));
+  SLIPWAY_ASSIGN_OR_RETURN(SortedByKey result, SortNewByKey(stream, kCall, sorting, &bounds, values));
+  SLIPWAY_RETURN_IF_ERROR(NoteUses(stream, {keys, offsets}));
+  return result;
+}
+
+absl::Status SegmentedSortByKeyInto(const Stream& stream, const Arg& sorted_keys, absl::Span<const Arg> sorted_values,
+                                    const Arg& keys, absl::Span<const Arg> values, const Arg& offsets,
+                                    const SortOptions& options) {
+  constexpr std::string_view kCall = "SegmentedSortByKeyInto";
+  SLIPWAY_ASSIGN_OR_RETURN(const Sorting sorting, CheckSegmented(stream, {kCall, "keys", keys}, options));
+  SLIPWAY_ASSIGN_OR_RETURN(const AnyArrayView bounds, sort::Offsets(stream, {kCall, "offsets", offsets}));
+  SLIPWAY_RETURN_IF_ERROR(SortIntoByKey(stream, kCall, sorting, &bounds, sorted_keys, sorted_values, values));
+  return NoteUses(stream, {keys, offsets});
 }
 
 absl::StatusOr<AnyArray> SegmentedSort(const Stream& stream, const Arg& keys, const Arg& offsets,
@@ -303,7 +331,7 @@ absl::StatusOr<AnyArray> SegmentedSort(const Stream& stream, const Arg& keys, co
   SLIPWAY_ASSIGN_OR_RETURN(const Sorting sorting, CheckSegmented(stream, {"SegmentedSort", "keys", keys}, options));
   SLIPWAY_ASSIGN_OR_RETURN(const AnyArrayView bounds, sort::Offsets(stream, {"SegmentedSort", "offsets", offsets}));
   SLIPWAY_ASSIGN_OR_RETURN(AnyArray sorted, NewLike(stream, sorting.keys, sorting.keys.dtype()));
-  SLIPWAY_RETURN_IF_ERROR(QueueSegments(stream, sorting, bounds, {.sorted = &sorted.view()}));
+  SLIPWAY_RETURN_IF_ERROR(Queue(stream, sorting, &bounds, {.sorted = &sorted.view()}, {}));
   SLIPWAY_RETURN_IF_ERROR(NoteUses(stream, {keys, offsets}));
   return sorted;
 }
@@ -315,7 +343,7 @@ absl::Status SegmentedSortInto(const Stream& stream, const Arg& sorted, const Ar
   SLIPWAY_ASSIGN_OR_RETURN(const AnyArrayView bounds, sort::Offsets(stream, {kCall, "offsets", offsets}));
   SLIPWAY_ASSIGN_OR_RETURN(const AnyArrayView to,
                            sort::Output(stream, {kCall, "sorted", sorted}, sorting.keys.dtype(), sorting.keys.shape()));
-  SLIPWAY_RETURN_IF_ERROR(QueueSegments(stream, sorting, bounds, {.sorted = &to}));
+  SLIPWAY_RETURN_IF_ERROR(Queue(stream, sorting, &bounds, {.sorted = &to}, {}));
   return NoteUses(stream, {sorted, keys, offsets});
 }
 
@@ -328,7 +356,7 @@ absl::StatusOr<AnyArray> SegmentedArgsort(const Stream& stream, const Arg& keys,
   SLIPWAY_ASSIGN_OR_RETURN(AnyArray order, NewLike(stream, sorting.keys, options.index));
   SLIPWAY_ASSIGN_OR_RETURN(const AnyArrayView to,
                            CheckOrder(stream, {kCall, "the result", order}, sorting.keys.shape(), sorting.length()));
-  SLIPWAY_RETURN_IF_ERROR(QueueSegments(stream, sorting, bounds, {.order = &to}));
+  SLIPWAY_RETURN_IF_ERROR(Queue(stream, sorting, &bounds, {.order = &to}, {}));
   SLIPWAY_RETURN_IF_ERROR(NoteUses(stream, {keys, offsets}));
   return order;
 }
@@ -340,7 +368,7 @@ absl::Status SegmentedArgsortInto(const Stream& stream, const Arg& order, const 
   SLIPWAY_ASSIGN_OR_RETURN(const AnyArrayView bounds, sort::Offsets(stream, {kCall, "offsets", offsets}));
   SLIPWAY_ASSIGN_OR_RETURN(const AnyArrayView to,
                            CheckOrder(stream, {kCall, "order", order}, sorting.keys.shape(), sorting.length()));
-  SLIPWAY_RETURN_IF_ERROR(QueueSegments(stream, sorting, bounds, {.order = &to}));
+  SLIPWAY_RETURN_IF_ERROR(Queue(stream, sorting, &bounds, {.order = &to}, {}));
   return NoteUses(stream, {order, keys, offsets});
 }
 

@@ -19,9 +19,18 @@ using Index = Expr<int64_t>;
 const GenericKernel& Gather() {
   static const GenericKernel& kernel =
       Kept(MakeGenericKernel("sort_gather", [](AnyArrayVar to, AnyArrayVar from, AnyArrayVar order, Index length) {
-        For(GridStride(to.size()),
-            [&](const Index& i) { to[i] = from[i / length * length + Cast<int64_t>(order[i])]; });
+        For(GridStride(to.size()), [&](const Index& i) {
+          const Expr<int64_t> position = Cast<int64_t>(order[i]);
+          If(position != kNoPosition, [&] { to[i] = from[i / length * length + position]; });
+        });
       }));
+  return kernel;
+}
+
+const GenericKernel& NoPositions() {
+  static const GenericKernel& kernel = Kept(MakeGenericKernel("sort_no_positions", [](AnyArrayVar order) {
+    For(GridStride(order.size()), [&](const Index& i) { order[i] = Cast(order.dtype(), Expr<int64_t>(kNoPosition)); });
+  }));
   return kernel;
 }
 
@@ -46,6 +55,11 @@ absl::Status Queue(const Stream& stream, const Task& task) {
   if (task.length <= kBlockRow) return QueueBlocks(stream, seen, nullptr, task.rows);
   const int64_t tiles = TilesOf(task.length);
   return QueueLong(stream, seen, {.rows = task.rows, .tiles = task.rows * tiles, .tiles_of_row = tiles});
+}
+
+absl::Status QueueNoPositions(const Stream& stream, const AnyArrayView& order) {
+  if (order.size() == 0) return absl::OkStatus();
+  return NoPositions()(stream, ForSize(order.size()), order);
 }
 
 absl::Status QueueGather(const Stream& stream, const AnyArrayView& to, const AnyArrayView& from,

@@ -29,7 +29,11 @@ struct Task {
 
 absl::Status Queue(const Stream& stream, const Task& task);
 
-// to[r * length + i] = from[r * length + order[r * length + i]]
+// Writes it to each place of `order`, of which a sort of segments leaves those in no segment.
+inline constexpr int64_t kNoPosition = -1;
+absl::Status QueueNoPositions(const Stream& stream, const AnyArrayView& order);
+
+// to[r * length + i] = from[r * length + order[r * length + i]], where that is a position and not kNoPosition.
 absl::Status QueueGather(const Stream& stream, const AnyArrayView& to, const AnyArrayView& from,
                          const AnyArrayView& order, int64_t length);
 

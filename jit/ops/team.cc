@@ -1,5 +1,6 @@
 #include "jit/ops/team.h"
 
+#include <algorithm>
 #include <bit>
 #include <utility>
 
@@ -46,26 +47,43 @@ Team::States Team::Kept(ValueId at) {
   return states;
 }
 
-Team::States Team::MergeKept(ValueId first, int end, int step) {
+Team::Share Team::ShareOf(ValueId begin, ValueId end) { return ShareOf(begin, end, thread_, kTeam); }
+
+Team::Share Team::ShareOf(ValueId begin, ValueId end, ValueId member, int members) {
+  const DType dtype = builder_.TypeOf(begin);
+  const auto number = [&](int n) { return builder_.Constant(dtype, static_cast<uint64_t>(n)); };
+  member = builder_.Cast(dtype, member);
+  if (std::none_of(monoids_.begin(), monoids_.end(), [](const text::Monoid& monoid) { return monoid.ordered(); })) {
+    return {builder_.Apply(Op::kAdd, {begin, member}), end, members};
+  }
+  const ValueId count = builder_.Apply(Op::kSub, {end, begin});
+  const ValueId each =
+      builder_.Apply(Op::kDiv, {builder_.Apply(Op::kAdd, {count, number(members - 1)}), number(members)});
+  const ValueId first = builder_.Apply(Op::kAdd, {begin, builder_.Apply(Op::kMul, {member, each})});
+  return {first, builder_.Apply(Op::kMin, {builder_.Apply(Op::kAdd, {first, each}), end}), 1};
+}
+
+Team::States Team::MergeKept(ValueId first, ValueId end, int step) {
   StateVariables merged(builder_, monoids_, Kept(first));
   const ValueId second = builder_.Apply(Op::kAdd, {first, Number(step)});
-  const ValueId at = builder_.BeginFor("member", DType::kInt32, second, Number(end), Number(step), /*unroll=*/1);
+  const ValueId at = builder_.BeginFor("member", DType::kInt32, second, end, Number(step), /*unroll=*/1);
   merged.Merge(Kept(at));
   builder_.EndFor();
   return merged.Read();
 }
 
-// Between two calls no barrier is needed: all have merged what they merge of the first one before its second barrier,
-// but for the first thread, which comes to the next call's first barrier only after.
+// A kernel that comes here again has a barrier between: the first thread reads what others would write.
 std::vector<ReductionState> Team::BeginMerged(absl::Span<const ReductionState> states) {
   Keep({states.begin(), states.end()}, thread_);
   builder_.ThreadBarrier(ir::BarrierReduction::kNone, ir::kNone);
+  constexpr int kEach = kTeam / kGroup;
   builder_.BeginIf(builder_.Apply(Op::kLt, {thread_, Number(kGroup)}));
-  Keep(MergeKept(thread_, kTeam, kGroup), thread_);
+  const ValueId first = builder_.Apply(Op::kMul, {thread_, Number(kEach)});
+  Keep(MergeKept(first, builder_.Apply(Op::kAdd, {first, Number(kEach)}), 1), first);
   builder_.EndIf();
   builder_.ThreadBarrier(ir::BarrierReduction::kNone, ir::kNone);
   builder_.BeginIf(builder_.Apply(Op::kEq, {thread_, Number(0)}));
-  return MergeKept(thread_, kGroup, 1);
+  return MergeKept(thread_, Number(kTeam), kEach);
 }
 
 std::vector<ReductionState> Team::ForAll(absl::Span<const ReductionState> states) {
@@ -115,7 +133,7 @@ std::vector<ReductionState> Team::BeginMergedColumns(absl::Span<const ReductionS
   Keep({states.begin(), states.end()}, thread_);
   builder_.ThreadBarrier(ir::BarrierReduction::kNone, ir::kNone);
   builder_.BeginIf(builder_.Apply(Op::kLt, {thread_, Number(kTile)}));
-  return MergeKept(thread_, kTeam, kTile);
+  return MergeKept(thread_, Number(kTeam), kTile);
 }
 
 StateVariables::StateVariables(ir::Builder& builder, absl::Span<const text::Monoid> monoids)
@@ -146,10 +164,13 @@ std::vector<ReductionState> StateVariables::Read() const {
   return states;
 }
 
-void StateVariables::Merge(absl::Span<const ReductionState> states) {
+void StateVariables::Merge(absl::Span<const ReductionState> states) { Each(&text::Monoid::Merge, states); }
+void StateVariables::Append(absl::Span<const ReductionState> operands) { Each(&text::Monoid::Append, operands); }
+
+void StateVariables::Each(MergeOne merge, absl::Span<const ReductionState> states) {
   const std::vector<ReductionState> before = Read();
   for (size_t i = 0; i < vars_.size(); ++i) {
-    const ReductionState merged = monoids_[i].Merge(builder_, before[i], states[i]);
+    const ReductionState merged = (monoids_[i].*merge)(builder_, before[i], states[i]);
     for (size_t part = 0; part < merged.size(); ++part) builder_.Write(vars_[i][part], merged[part]);
   }
 }

@@ -28,9 +28,9 @@ absl::Status WriteThread(ElementWriter& writer) {
   const ValueId index = b.GlobalIndex(writer.SignedIndex());
   b.BeginIf(b.Apply(Op::kLt, {index, writer.Size()}));
   const ElementWriter::Range operands = writer.OperandsOf(index);
-  StateVariables states(b, text::MonoidsOf(writer.program(), writer.typing()));
+  StateVariables states(b, writer.Monoids());
   SLIPWAY_RETURN_IF_ERROR(
-      writer.MergeOperands(index, operands.begin, operands.begin, operands.end, /*step=*/1, states));
+      writer.MergeOperands(index, operands.begin, {operands.begin, operands.end, /*step=*/1}, states));
   SLIPWAY_RETURN_IF_ERROR(WriteResults(writer, index, operands, states.Read()));
   b.EndIf();
   return absl::OkStatus();
@@ -39,7 +39,7 @@ absl::Status WriteThread(ElementWriter& writer) {
 // A block for a row of neighbouring elements, whose operands are neighbours, too.
 absl::Status WriteTile(ElementWriter& writer) {
   ir::Builder& b = writer.builder();
-  const std::vector<text::Monoid> monoids = text::MonoidsOf(writer.program(), writer.typing());
+  const std::vector<text::Monoid> monoids = writer.Monoids();
   Team team(b, monoids);
   const ValueId thread = b.Cast(writer.UnsignedIndex(), team.thread());
   const ValueId row = b.Apply(Op::kDiv, {thread, writer.UnsignedLiteral(kTile)});
@@ -51,9 +51,9 @@ absl::Status WriteTile(ElementWriter& writer) {
   const ValueId inside = b.Apply(Op::kLt, {index, writer.Size()});
   StateVariables states(b, monoids);
   b.BeginIf(inside);
-  const ValueId end = writer.OperandsOf(index).end;
-  SLIPWAY_RETURN_IF_ERROR(
-      writer.MergeOperands(index, writer.Literal(0), b.Cast(writer.SignedIndex(), row), end, kTeam / kTile, states));
+  const ElementWriter::Range operands = writer.OperandsOf(index);
+  SLIPWAY_RETURN_IF_ERROR(writer.MergeOperands(index, operands.begin,
+                                               team.ShareOf(operands.begin, operands.end, row, kTeam / kTile), states));
   b.EndIf();
   std::vector<text::ReductionState> merged = team.BeginMergedColumns(states.Read());
   b.BeginIf(inside);
@@ -67,15 +67,14 @@ absl::Status WriteTile(ElementWriter& writer) {
 absl::StatusOr<std::vector<text::ReductionState>> BeginShared(ElementWriter& writer, Team& team, ValueId index,
                                                               ValueId origin, ValueId begin, ValueId end) {
   ir::Builder& b = writer.builder();
-  StateVariables states(b, text::MonoidsOf(writer.program(), writer.typing()));
-  const ValueId first = b.Apply(Op::kAdd, {begin, b.Cast(writer.SignedIndex(), team.thread())});
-  SLIPWAY_RETURN_IF_ERROR(writer.MergeOperands(index, origin, first, end, kTeam, states));
+  StateVariables states(b, team.monoids());
+  SLIPWAY_RETURN_IF_ERROR(writer.MergeOperands(index, origin, team.ShareOf(begin, end), states));
   return team.BeginMerged(states.Read());
 }
 
 absl::Status WriteBlock(ElementWriter& writer) {
   ir::Builder& b = writer.builder();
-  Team team(b, text::MonoidsOf(writer.program(), writer.typing()));
+  Team team(b, writer.Monoids());
   const ValueId index = writer.BlockNumber();
   b.BeginIf(b.Apply(Op::kLt, {index, writer.Size()}));
   const ElementWriter::Range operands = writer.OperandsOf(index);
@@ -93,8 +92,7 @@ absl::Status WriteBlocks(ElementWriter& writer) {
   const ValueId blocks = b.Scalar(writer.AddNumber("blocks"));
   const std::vector<ParamId> left = writer.AddStates();
   const ParamId tickets = writer.AddLinear("tickets", DType::kUInt32);
-  const std::vector<text::Monoid> monoids = text::MonoidsOf(writer.program(), writer.typing());
-  Team team(b, monoids);
+  Team team(b, writer.Monoids());
   const ir::ArrayId is_last = b.AddSharedArray("is_last", DType::kBool, {1});
   const ValueId zero = writer.Literal(0), one = writer.Literal(1);
 
@@ -121,9 +119,9 @@ absl::Status WriteBlocks(ElementWriter& writer) {
 
   b.BeginIf(b.Load(is_last, {zero}));
   b.Fence(MemoryScope::kDevice);
-  StateVariables all(b, monoids);
-  const ValueId k = b.BeginFor("block", writer.SignedIndex(), b.Cast(writer.SignedIndex(), team.thread()), blocks,
-                               writer.Literal(kTeam));
+  StateVariables all(b, team.monoids());
+  const Team::Share share = team.ShareOf(zero, blocks);
+  const ValueId k = b.BeginFor("block", writer.SignedIndex(), share.begin, share.end, writer.Literal(share.step));
   all.Merge(writer.LoadStates(left, b.Apply(Op::kAdd, {first, k})));
   b.EndFor();
   SLIPWAY_RETURN_IF_ERROR(WriteResults(writer, index, operands, team.BeginMerged(all.Read())));

@@ -1,4 +1,5 @@
 // The part of the expression parser that reads what begins with a name: values, elements, and calls of every form.
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -7,12 +8,14 @@
 #include "driver/suggest.h"
 #include "jit/text/cat.h"
 #include "jit/text/expression_parser.h"
+#include "jit/text/monoid.h"
 #include "jit/text/words.h"
 
 namespace slipway::text {
 namespace {
 
 constexpr uint32_t kNoSymbol = ~uint32_t{0};  // Of an array that is a mistake.
+constexpr uint32_t kMaxParts = 16;            // Values of a state: a block's shared memory holds one for each thread.
 
 }  // namespace
 
@@ -492,36 +495,234 @@ absl::Status ExpressionParser::CloseAtomic(const Pending& call) {
 
 absl::Status ExpressionParser::BeginReduction(Reduction reduction) {
   const Span span = Now().span;
-  Pending call{.detail = static_cast<uint8_t>(reduction), .span = span};
+  const Pending call{.detail = static_cast<uint8_t>(reduction), .span = span};
   AddBranch();
   constant_ = false;
   cursor_.at += 2;
-  if (Peek() == TokenKind::kName && cursor_.Is("in", 1)) {
-    symbols_.BeginScope();
-    Emit(NodeKind::kReduceBegin, span).detail = call.detail;
-    call.begin = LastNode();
-    call.kind = PendingKind::kReduceBody;
-    pending_.push_back(call);
-    return BeginRange();
-  }
+  if (reduction == Reduction::kCustom) return BeginCustom(call);
   if (Peek() == TokenKind::kRightParen) return WrongArity(span, 1, 0);
-  call.kind = PendingKind::kReduceAxes;
-  call.symbol = static_cast<uint32_t>(program_.axis_reductions.size());
-  if (call.symbol == kMaxReducedArrays) {
-    return source_.ErrorAt(span, Cat("the text has ", call.symbol + 1, " reductions over axes"),
-                           Cat("at most ", kMaxReducedArrays, " are allowed; split it into several texts"));
+  return BeginOperand(call);
+}
+
+absl::Status ExpressionParser::BeginOperand(Pending call) {
+  const auto reduction = static_cast<Reduction>(call.detail);
+  const bool custom = reduction == Reduction::kCustom;
+  const bool over_range = Peek() == TokenKind::kName && cursor_.Is("in", 1);
+  const uint32_t operation = call.symbol;
+  if (!over_range) {
+    call.symbol = static_cast<uint32_t>(program_.axis_reductions.size());
+    if (call.symbol == kMaxReducedArrays) {
+      return source_.ErrorAt(call.span, Cat("the text has ", call.symbol + 1, " reductions over axes"),
+                             Cat("at most ", kMaxReducedArrays, " are allowed; split it into several texts"));
+    }
+    program_.axis_reductions.push_back(
+        {.reduction = reduction,
+         .operation = operation,
+         .parts = call.parts,
+         .outer = axis_reductions_.empty() ? AxisReduction::kNoReduction : axis_reductions_.back(),
+         .span = call.span});
+    axis_reductions_.push_back(call.symbol);
   }
-  program_.axis_reductions.push_back(
-      {.reduction = reduction,
-       .outer = axis_reductions_.empty() ? AxisReduction::kNoReduction : axis_reductions_.back(),
-       .span = span});
-  axis_reductions_.push_back(call.symbol);
-  Node& node = Emit(NodeKind::kReduceAxes, span);
+  Node& node = Emit(over_range ? NodeKind::kReduceBegin : NodeKind::kReduceAxes, call.span);
   node.symbol = call.symbol;
   node.detail = call.detail;
+  if (custom) {
+    node.count = call.parts;
+    node.begin = call.begin;
+  }
   call.begin = LastNode();
+  call.kind = over_range ? PendingKind::kReduceBody : PendingKind::kReduceAxes;
   pending_.push_back(call);
+  if (!over_range) return BeginList(pending_.back());
+  symbols_.BeginScope();
+  return BeginRange();
+}
+
+// Reductions by operations of the text's own: reduce(f, 0, x), reduce(f, (0, 1), (x, y), axis=1).
+
+absl::Status ExpressionParser::BeginCustom(Pending call) {
+  const Span name = Now().span;
+  if (Peek() == TokenKind::kBad) return KnownMistake();
+  if (Peek() != TokenKind::kName || (Peek(1) != TokenKind::kComma && Peek(1) != TokenKind::kRightParen)) {
+    return source_.ErrorAt(name, Cat("expected the name of a function, found ", cursor_.Found()),
+                           "reduce(f, 0, x), where def f(a, b) = ... makes one value of two");
+  }
+  SLIPWAY_ASSIGN_OR_RETURN(const Operation operation, OperationOf(name));
+  ++cursor_.at;
+  if (Peek() == TokenKind::kRightParen) {
+    return source_.ErrorAt(Now().span, Cat("expected ',' and the identity of ", source_.TextOf(name), ", found ')'"),
+                           "the value that changes nothing, and the result of no elements: reduce(f, 0, x)");
+  }
+  ++cursor_.at;
+  call.kind = PendingKind::kIdentity;
+  call.symbol = static_cast<uint32_t>(program_.operations.size());
+  call.parts = static_cast<uint8_t>(operation.parts);
+  call.begin = static_cast<uint32_t>(program_.nodes.size());
+  program_.operations.push_back(operation);
+  constant_ = true;
+  pending_.push_back(call);
+  return BeginList(pending_.back());
+}
+
+absl::StatusOr<Operation> ExpressionParser::OperationOf(Span name) {
+  Operation operation{.span = name};
+  const auto wrong = [&](std::string_view message, std::string_view hint) {
+    return source_.ErrorAt(name, Cat("'", source_.TextOf(name), "' ", message), hint);
+  };
+  if (const uint32_t* const function = symbols_.FindFunction(source_.TextOf(name))) {
+    const Function& callee = program_.functions[*function];
+    if (callee.broken) return KnownMistake();
+    operation.function = *function;
+    operation.parts = callee.results;
+    if (callee.parameters.size() != 2 * size_t{callee.results}) {
+      return wrong(Cat("takes ", callee.parameters.size(), callee.parameters.size() == 1 ? " value" : " values",
+                       " and returns ", callee.results),
+                   "what reduce is given makes one state of two: of n values each it takes 2 n, the first state's "
+                   "first, and returns n");
+    }
+    if (callee.results > kMaxParts) {
+      return wrong(Cat("returns ", callee.results, " values"), Cat("a state of reduce has at most ", kMaxParts));
+    }
+    SLIPWAY_RETURN_IF_ERROR(CheckOperation(*function, name));
+    heavy_ += callee.heavy;
+    cost_.costly_calls += callee.cost.costly_calls;
+    cost_.branches += callee.cost.branches;
+    cost_.operations += callee.cost.operations;
+    cost_.nesting = std::max(cost_.nesting, nesting_ + 1 + callee.cost.nesting);
+    return operation;
+  }
+  operation.external = true;
+  for (uint32_t i = 0; i < program_.externals.size(); ++i) {
+    const AnyExternalFunction& external = program_.externals[i];
+    if (external.name() != source_.TextOf(name)) continue;
+    const auto& params = external.params();
+    const bool fits = params.size() == 2 && std::all_of(params.begin(), params.end(), [&](const DeviceParam& param) {
+                        return !param.pointer && param.dtype == external.result();
+                      });
+    if (!fits)
+      return wrong("is no operation", Cat("it is ", Describe(external), "; one value of two of its type is wanted"));
+    operation.function = i;
+    ++heavy_;
+    ++cost_.costly_calls;
+    return operation;
+  }
+  if (IsCallable(source_.TextOf(name))) {
+    return wrong("is a function of the language, and reduce wants one of the text",
+                 Cat("write def f(a, b) = ", source_.TextOf(name), "(a, b), and reduce(f, ...)"));
+  }
+  return UnknownFunction(name);
+}
+
+// A function that merges states is called where no element is: it has to be made of its parameters, of constants, and
+// of what is the same for all elements.
+absl::Status ExpressionParser::CheckOperation(uint32_t function, Span name) {
+  const auto wrong = [&](const Node& node, std::string_view what, std::string_view hint) {
+    return source_.ErrorAt(name,
+                           Cat("'", source_.TextOf(name), "' cannot be what reduce merges with: it ", what, " at ",
+                               source_.Position(node.span.offset)),
+                           hint);
+  };
+  std::vector<uint32_t> functions = {function};
+  for (size_t f = 0; f < functions.size(); ++f) {
+    const Function& each = program_.functions[functions[f]];
+    for (uint32_t parameter : each.parameters) {
+      if (f != 0 || program_.symbols[parameter].kind != SymbolKind::kArray) continue;
+      return wrong({.span = program_.symbols[parameter].span},
+                   Cat("takes an array, '", program_.symbols[parameter].name, "',"), "its parameters are values");
+    }
+    for (uint32_t i = each.begin + 1; i + 1 < program_.nodes[each.begin].begin; ++i) {
+      const Node& node = program_.nodes[i];
+      switch (node.kind) {
+        case NodeKind::kStore:
+        case NodeKind::kAtomic:
+        case NodeKind::kCheck:
+          return wrong(node, node.kind == NodeKind::kCheck ? "checks" : "writes",
+                       "how often it is called, and with what, is not said: it may have no effects");
+        case NodeKind::kGather:
+          if (program_.symbols[node.symbol].kind != SymbolKind::kOutput) break;
+          return wrong(node, "reads an output", "others write it meanwhile");
+        case NodeKind::kReduceAxes:
+          return wrong(node, "reduces over axes", "it is called without elements: reduce over a range");
+        case NodeKind::kQuery:
+          if (static_cast<Query>(node.detail) >= Query::kArrayExtent) break;
+          return wrong(node, "asks for the element", "it is called without one");
+        case NodeKind::kName:
+          if (program_.symbols[node.symbol].kind == SymbolKind::kInput) {
+            SLIPWAY_RETURN_IF_ERROR(TakeAsNumber(name, node.symbol));
+          }
+          break;
+        case NodeKind::kCall:
+          if (std::find(functions.begin(), functions.end(), node.symbol) == functions.end()) {
+            functions.push_back(node.symbol);
+          }
+          break;
+        case NodeKind::kReduceBegin:
+          if (static_cast<Reduction>(node.detail) != Reduction::kCustom) break;
+          if (const Operation& inner = program_.operations[node.symbol]; !inner.external) {
+            functions.push_back(inner.function);
+          }
+          break;
+        default:
+          break;
+      }
+    }
+  }
   return absl::OkStatus();
+}
+
+// An input that an operation reads has one value for all elements.
+absl::Status ExpressionParser::TakeAsNumber(Span name, uint32_t symbol) {
+  Parameter& input = program_.inputs[program_.symbols[symbol].index];
+  if (input.shape == ShapeRule::kAny && !input.reduced && !input.indexed) input.shape = ShapeRule::kScalar;
+  if (input.shape == ShapeRule::kScalar) return absl::OkStatus();
+  return source_.ErrorAt(name, Cat("'", source_.TextOf(name), "' reads '", input.name, "', which is an array"),
+                         "what reduce merges with knows numbers, and elements by index");
+}
+
+absl::Status ExpressionParser::BeginList(Pending& of) {
+  if (of.parts == 1) return absl::OkStatus();
+  const std::string_view what = of.kind == PendingKind::kIdentity ? "the identity" : "what is reduced";
+  if (Peek() != TokenKind::kLeftParen) {
+    if (Peek() == TokenKind::kBad) return KnownMistake();
+    return source_.ErrorAt(Now().span,
+                           Cat("expected '(' and the ", of.parts, " values of ", what, ", found ", cursor_.Found()),
+                           "reduce(f, (0, 1), (x, y))");
+  }
+  of.listed = true;
+  of.count = 0;
+  ++cursor_.at;
+  return absl::OkStatus();
+}
+
+absl::Status ExpressionParser::CloseList() {
+  Pending& top = pending_.back();
+  const bool identity = top.kind == PendingKind::kIdentity;
+  if (top.count + 1 != top.parts) {
+    return source_.ErrorAt(Now().span,
+                           Cat(identity ? "the identity has " : "what is reduced has ", top.count + 1,
+                               top.count == 0 ? " value; " : " values; ", top.parts, " are wanted"),
+                           "as many as the function returns");
+  }
+  top.listed = false;
+  top.count = 0;
+  ++cursor_.at;
+  const bool ends = Peek() == TokenKind::kRightParen && !identity;
+  const bool goes_on = Peek() == TokenKind::kComma && top.kind != PendingKind::kReduceBody;
+  if (ends || goes_on) return absl::OkStatus();
+  return Unclosed();
+}
+
+// At the ',' behind it.
+absl::Status ExpressionParser::EndIdentity() {
+  const Pending identity = pending_.back();
+  if (!constant_ && !broken_) {
+    return source_.ErrorAt(identity.span, "the identity hangs on inputs",
+                           "it is a number, or made of such: 0, -1.0 / 0.0");
+  }
+  constant_ = false;
+  pending_.pop_back();
+  ++cursor_.at;
+  return BeginOperand(identity);
 }
 
 // "k in", of which the bounds follow.
@@ -531,8 +732,7 @@ absl::Status ExpressionParser::BeginRange() {
     return source_.ErrorAt(Now().span, Cat("expected a range, found ", cursor_.Found()), "write k in 0..n");
   }
   const Pending& body = pending_.back();
-  const bool indexed = static_cast<Reduction>(body.detail) >= Reduction::kArgmin;
-  if (indexed && program_.nodes.back().kind == NodeKind::kReduceFor) {
+  if (IsPosition(static_cast<Reduction>(body.detail)) && program_.nodes.back().kind == NodeKind::kReduceFor) {
     return source_.ErrorAt(Now().span,
                            Cat(source_.TextOf(body.span), " goes over one range: its result is one number"));
   }
@@ -565,13 +765,16 @@ absl::Status ExpressionParser::EndRange() {
   ++cost_.branches;
   const bool more = Peek() == TokenKind::kComma;
   ++cursor_.at;
-  return more ? BeginRange() : absl::OkStatus();
+  return more ? BeginRange() : BeginList(pending_.back());
 }
 
-void ExpressionParser::EndReduction(const Pending& call) {
+absl::Status ExpressionParser::EndReduction(const Pending& call) {
   Node& node = Emit(NodeKind::kReduceEnd, call.span);
   node.begin = call.begin;
   node.detail = call.detail;
+  if (static_cast<Reduction>(call.detail) == Reduction::kCustom) node.count = call.parts;
+  if (call.parts == 1) return absl::OkStatus();
+  return pending_.size() == 1 && results_ != 1 ? absl::OkStatus() : ResultsUnwanted(node);
 }
 
 // What follows the operand of a reduction over axes.
@@ -606,9 +809,9 @@ absl::Status ExpressionParser::CloseAxes(Pending call) {
     return source_.ErrorAt(call.span, Cat(source_.TextOf(call.span), " over axes wants an array in what it reduces"),
                            "of what is read by index reduce over a range: sum(k in 0..n: t[k])");
   }
-  pending_.pop_back();
   axis_reductions_.pop_back();
-  EndReduction(call);
+  SLIPWAY_RETURN_IF_ERROR(EndReduction(call));
+  pending_.pop_back();
   return absl::OkStatus();
 }
 

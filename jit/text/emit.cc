@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <bit>
+#include <complex>
+#include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "driver/check.h"
 #include "driver/status_macros.h"
@@ -90,6 +93,12 @@ ValueId Emitter::Pop() {
   const ValueId value = stack_.back();
   stack_.pop_back();
   return value;
+}
+ReductionState Emitter::PopLast(size_t count) {
+  SLIPWAY_CHECK(stack_.size() >= count, "the text front end's stack has too few values");
+  ReductionState values(stack_.end() - static_cast<std::ptrdiff_t>(count), stack_.end());
+  stack_.resize(stack_.size() - count);
+  return values;
 }
 void Emitter::Replace(size_t count, ValueId value) {
   stack_.resize(stack_.size() - count);
@@ -182,6 +191,12 @@ ValueId Emitter::ValueOf(const Node& node) {
   const Symbol& symbol = program_.symbols[node.symbol];
   if (symbol.kind == SymbolKind::kInput) return site_.inputs[symbol.index].value;
   if (symbol.kind == SymbolKind::kVariable) return builder_.Read(vars_[node.symbol]);
+  if (symbol.constant && in_operation_ && !builder_.IsConstant(values_[node.symbol])) {
+    AddMistake(node, program_.source.ErrorAt(node.span,
+                                             Cat("'", symbol.name, "' is read by the operation of a reduction, and ",
+                                                 "its value is not known before the kernel runs"),
+                                             "write it there, as what it stands for"));
+  }
   return values_[node.symbol];
 }
 
@@ -417,6 +432,40 @@ void Emitter::EndCall(uint32_t& next) {
   }
 }
 
+// Two states of a reduction, by its operation: the first one's values, then the other's.
+ReductionState Emitter::CallOperation(const Operation& operation, absl::Span<const ValueId> states, Span span) {
+  if (operation.external) return {builder_.Call(program_.externals[operation.function], states)};
+  const bool outer = std::exchange(in_operation_, true);
+  const size_t depth = calls_.size();
+  stack_.insert(stack_.end(), states.begin(), states.end());
+  uint32_t next = 0;
+  BeginCall({.kind = NodeKind::kCall, .symbol = operation.function, .span = span}, next);
+  while (calls_.size() > depth) {
+    const uint32_t i = next++;
+    builder_.SetLocation(program_.source.LocationOfToken(program_.nodes[i].span.offset));
+    Visit(i, program_.nodes[i], next);
+    TakeError(program_.nodes[i]);
+  }
+  in_operation_ = outer;
+  return PopLast(operation.parts);
+}
+
+absl::flat_hash_map<uint32_t, EmittedValue> Emitter::Constants() {
+  absl::flat_hash_map<uint32_t, EmittedValue> constants;
+  if (program_.operations.empty()) return constants;
+  for (uint32_t s = 0; s < program_.symbols.size(); ++s) {
+    const Symbol& symbol = program_.symbols[s];
+    if (!symbol.constant || symbol.kind != SymbolKind::kLocal) continue;
+    const EmittedValue value = NoteValue(builder_, values_[s]);
+    if (value.constant_type != DType::kVoid) constants.emplace(s, value);
+  }
+  return constants;
+}
+
+void Emitter::UseConstants() {
+  for (const auto& [symbol, value] : typing_->constants) values_[symbol] = RemakeConstant(builder_, value);
+}
+
 // The whole.
 
 namespace {
@@ -472,7 +521,9 @@ absl::StatusOr<Typing> InferTypes(const Program& program, absl::Span<const DType
   if (!emitter.Run()) return emitter.Result();
   Typing typing{.outputs = {output_types.begin(), output_types.end()},
                 .variables = emitter.TakeVariables(),
-                .reductions = emitter.TakeSlots()};
+                .reductions = emitter.TakeSlots(),
+                .operations = emitter.TakeOperations(),
+                .constants = emitter.Constants()};
   for (const Node& node : program.nodes) {
     if (node.kind != NodeKind::kAssign) continue;
     const Symbol& symbol = program.symbols[node.symbol];
@@ -492,11 +543,33 @@ EmittedValue NoteValue(Builder& builder, ValueId value) {
   EmittedValue noted{.id = value};
   if (value == kNone || !builder.IsConstant(value)) return noted;
   noted.constant_type = builder.TypeOf(value);
+  noted.literal = builder.IsLiteral(value);
   const bool complex = IsComplex(noted.constant_type);
   for (int part = 0; part < (complex ? 2 : 1); ++part) {
     noted.constant_bits[part] = builder.ConstantBits(complex ? builder.Part(value, part) : value);
   }
   return noted;
+}
+
+ValueId RemakeConstant(Builder& builder, const EmittedValue& constant) {
+  const DType dtype = constant.constant_type;
+  const auto* const bits = constant.constant_bits;
+  if (!constant.literal) {
+    if (!IsComplex(dtype)) return builder.Constant(dtype, bits[0]);
+    return builder.Complex(builder.Constant(PartOf(dtype), bits[0]), builder.Constant(PartOf(dtype), bits[1]));
+  }
+  switch (dtype) {
+    case DType::kBool:
+      return builder.Literal(bits[0] != 0);
+    case DType::kUInt64:
+      return builder.Literal(bits[0]);
+    case DType::kFloat64:
+      return builder.Literal(std::bit_cast<double>(bits[0]));
+    case DType::kComplex128:
+      return builder.Literal(std::complex<double>(std::bit_cast<double>(bits[0]), std::bit_cast<double>(bits[1])));
+    default:
+      return builder.Literal(static_cast<int64_t>(bits[0]));
+  }
 }
 
 absl::StatusOr<std::vector<ValueId>> Emit(const Program& program, const Typing& typing, const Site& site,

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -18,6 +19,16 @@
 #include "slipway/dtype.h"
 
 namespace slipway::text {
+
+// A value that was emitted, or a constant, which no instruction holds.
+struct EmittedValue {
+  ir::ValueId id = ir::kNone;
+  DType constant_type = DType::kVoid;
+  bool literal = false;            // A constant whose type is that of what it meets.
+  uint64_t constant_bits[2] = {};  // Of a complex number both parts'.
+};
+EmittedValue NoteValue(ir::Builder& builder, ir::ValueId value);
+ir::ValueId RemakeConstant(ir::Builder& builder, const EmittedValue& constant);  // By another builder.
 
 // The types inside a program, for one combination of input dtypes.
 struct Typing {
@@ -32,6 +43,15 @@ struct Typing {
     size_t begin = 0, end = 0;
   };
   std::vector<ReductionSlots> reductions;
+  // What is known of a reduction by an operation of the text's own, by the first of its variables.
+  struct OperationTypes {
+    absl::InlinedVector<DType, 2> types;  // Of a state,
+    std::vector<EmittedValue> identity;   // and that of no operands: constants.
+    size_t begin = 0, end = 0;            // The operation's own variables, where two states are merged.
+  };
+  absl::flat_hash_map<size_t, OperationTypes> operations;
+  // Of the text's constants, by symbol: where states are merged, the text is not run from its beginning.
+  absl::flat_hash_map<uint32_t, EmittedValue> constants;
 };
 
 // The typing of a program. `output_types` has an entry an output: the dtype that it is stored in, or kVoid to have it
@@ -39,9 +59,6 @@ struct Typing {
 // found here, with line and caret: INVALID_ARGUMENT, or UNIMPLEMENTED for what no dtype of this stage can do.
 absl::StatusOr<Typing> InferTypes(const Program& program, absl::Span<const DType> input_types,
                                   absl::Span<const DType> output_types);
-
-// The operations of a program's reductions over axes.
-std::vector<Monoid> MonoidsOf(const Program& program, const Typing& typing);
 
 // What an input stands for in a kernel: the value of a number or of an element, and the array parameter that is read by
 // index, which nobody may write while the kernel runs, or asked for its extents. Either may be absent.
@@ -100,13 +117,9 @@ struct Site {
   SharedReductions* shared = nullptr;  // Null: each is a loop of the thread.
 };
 
-// A value that was emitted, or a constant, which no instruction holds.
-struct EmittedValue {
-  ir::ValueId id = ir::kNone;
-  DType constant_type = DType::kVoid;
-  uint64_t constant_bits[2] = {};  // Of a complex number both parts'.
-};
-EmittedValue NoteValue(ir::Builder& builder, ir::ValueId value);
+// The operations of a program's reductions over axes; they refer to the program and its typing. `site` is what
+// functions of the text see where states are merged: numbers, and arrays to read by index.
+std::vector<Monoid> MonoidsOf(const Program& program, const Typing& typing, const Site& site = {});
 
 // Where a reduction over axes became instructions: what printing it back needs to know, and the IR does not say.
 struct EmittedReduction {

@@ -3,10 +3,13 @@
 #define SLIPWAY_JIT_TEXT_EMITTER_H_
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 #include "jit/builder.h"
@@ -34,6 +37,15 @@ class Emitter {
   std::vector<DType> TakeVariables() { return std::move(variables_); }
   std::vector<Typing::ReductionSlots> TakeSlots() { return std::move(slots_); }
   std::vector<EmittedReduction> TakeReductions() { return std::move(emitted_); }
+  absl::flat_hash_map<size_t, Typing::OperationTypes> TakeOperations() { return std::move(operations_); }
+  absl::flat_hash_map<uint32_t, EmittedValue> Constants();
+
+  // Instead of a run, for one function: two states merged, with the variables of the typing from `first_variable` on.
+  ReductionState Merge(const Operation& operation, absl::Span<const ir::ValueId> states, size_t first_variable) {
+    UseConstants();
+    next_type_ = first_variable;
+    return CallOperation(operation, states, {});
+  }
 
   // Keeps the builder's complaint, if there is one, with the place that it is about.
   void TakeError(const Node& node);
@@ -51,10 +63,11 @@ class Emitter {
     const Node* node = nullptr;
     size_t slot = 0;
     DType operand = DType::kVoid;
-    ir::VarId accumulator = 0;
-    ir::VarId turns = 0;     // So far; where the result needs it.
-    ir::VarId position = 0;  // Of argmin and argmax,
-    ir::VarId found = 0;     // and whether there is one yet: any number may be a position.
+    const Operation* operation = nullptr;           // Of the text's own,
+    ReductionState identity;                        // and its identity.
+    absl::InlinedVector<ir::VarId, 2> accumulator;  // A state; of argmin and argmax with the position.
+    ir::VarId turns = 0;                            // So far; where the result needs it.
+    ir::VarId found = 0;  // Of argmin and argmax: whether there is one yet, for any number may be a position.
     int loops = 0;
     ir::ValueId index = ir::kNone;  // Of the innermost loop.
     const ReductionBinding* axes = nullptr;
@@ -62,7 +75,7 @@ class Emitter {
     EmittedReduction emitted;  // Over axes.
     Indices indices;           // Over axes: where its operand's arrays are read.
 
-    Monoid monoid() const { return Monoid(static_cast<Reduction>(node->detail), operand); }
+    size_t parts() const { return operation == nullptr ? 1 : operation->parts; }
   };
   struct Call {
     const Function* function = nullptr;
@@ -80,7 +93,9 @@ class Emitter {
   ir::VarId NewVariable(const char* name, DType dtype);
 
   ir::ValueId Pop();
+  ReductionState PopLast(size_t count);
   void Push(ir::ValueId value) { stack_.push_back(value); }
+  void PushAll(const ReductionState& values) { stack_.insert(stack_.end(), values.begin(), values.end()); }
   absl::Span<const ir::ValueId> Last(size_t count) const { return absl::MakeConstSpan(stack_).last(count); }
   // Replaces the last values by one.
   void Replace(size_t count, ir::ValueId value);
@@ -107,6 +122,8 @@ class Emitter {
   void BeginCall(const Node& node, uint32_t& next);
   void Return(const Node& node);
   void EndCall(uint32_t& next);
+  ReductionState CallOperation(const Operation& operation, absl::Span<const ir::ValueId> states, Span span);
+  void UseConstants();
 
   // Elements: emit_elements.cc.
   ir::ArrayId ArrayOf(uint32_t symbol) const;
@@ -131,12 +148,16 @@ class Emitter {
   const OpenReduction& OpenAxes(uint32_t reduction) const;
   ir::ValueId Element(const Node& node);
   void EndReduction();
-  bool CheckReduction(const Node& node, DType operand);
+  bool CheckReduction(OpenReduction& open, const ReductionState& values);
+  bool FindOperation(OpenReduction& open, const ReductionState& operand);
+  bool CheckPart(const Node& node, DType dtype, ir::ValueId value, const std::string& what);
+  Monoid MonoidOf(const OpenReduction& open) const;
+  const Operation* OperationOf(const Node& node) const;
   void DeclareAccumulator(OpenReduction& open);
   bool CountsTurns(const OpenReduction& open) const;
-  ir::ValueId Combine(const OpenReduction& open, ir::ValueId accumulator, ir::ValueId value);
+  void Combine(const OpenReduction& open, const ReductionState& operand);
   void CombinePosition(const OpenReduction& open, ir::ValueId value);
-  ir::ValueId ResultOf(const OpenReduction& open);
+  ReductionState ResultsOf(const OpenReduction& open);
   ir::ValueId TurnsOf(const OpenReduction& open);
 
   const Program& program_;
@@ -159,6 +180,8 @@ class Emitter {
   size_t next_type_ = 0;
   size_t visits_ = 0;  // Of reductions over axes, so far.
   std::vector<Typing::ReductionSlots> slots_;
+  absl::flat_hash_map<size_t, Typing::OperationTypes> operations_;  // The trial run's.
+  bool in_operation_ = false;                                       // A function is called to merge states.
 };
 
 }  // namespace slipway::text

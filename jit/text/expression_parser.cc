@@ -283,15 +283,14 @@ absl::Status ExpressionParser::AfterOperand(bool& done) {
     Reduce(kPrecNone);
     if (pending_.empty()) {
       done = true;
-      if (results_ == 1 && !broken_ && program_.nodes.back().kind == NodeKind::kCall &&
-          program_.nodes.back().count != 1) {
+      if (results_ == 1 && !broken_ && ResultsOf(program_.nodes.back()) != 1) {
         return ResultsUnwanted(program_.nodes.back());
       }
       return absl::OkStatus();
     }
     switch (token.kind) {
       case TokenKind::kComma:
-        if (pending_.back().kind != PendingKind::kReduceAxes) return Comma();
+        if (pending_.back().kind != PendingKind::kReduceAxes || pending_.back().listed) return Comma();
         SLIPWAY_RETURN_IF_ERROR(CloseAxes(pending_.back()));
         continue;
       case TokenKind::kColon:
@@ -448,6 +447,7 @@ absl::Status ExpressionParser::CloseParen() {
   Reduce(kPrecNone);
   if (pending_.empty()) return source_.ErrorAt(Now().span, "')' without a '(' before it");
   const Pending top = pending_.back();
+  if (top.listed) return CloseList();
   switch (top.kind) {
     case PendingKind::kParen:
       break;
@@ -471,8 +471,11 @@ absl::Status ExpressionParser::CloseParen() {
       break;
     case PendingKind::kReduceBody:
       symbols_.EndScope();
-      EndReduction(top);
+      SLIPWAY_RETURN_IF_ERROR(EndReduction(top));
       break;
+    case PendingKind::kIdentity:
+      return source_.ErrorAt(Now().span, Cat("expected ',' and what is reduced, found ')'"),
+                             "reduce(f, 0, x), of the function, its identity, and an expression");
     default:
       return Unclosed();
   }
@@ -488,10 +491,15 @@ absl::Status ExpressionParser::Comma() {
       return source_.ErrorAt(Now().span, "',' outside the arguments of a call", "separate statements with ';'");
     case PendingKind::kRange:
       return EndRange();
+    case PendingKind::kIdentity:
+      if (!top.listed) return EndIdentity();
+      break;
     case PendingKind::kChooseThen:
     case PendingKind::kFill:
-    case PendingKind::kReduceBody:
       return Unclosed();
+    case PendingKind::kReduceBody:
+      if (!top.listed) return Unclosed();
+      break;
     default:
       break;
   }

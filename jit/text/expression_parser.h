@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "jit/text/functions.h"
 #include "jit/text/lexer.h"
 #include "jit/text/mistakes.h"
@@ -116,6 +117,7 @@ class ExpressionParser {
     kAtomic,
     kIndex,
     kFill,        // As kIndex, behind its ';': the value outside.
+    kIdentity,    // Of a reduction by an operation of the text's own, whose name it follows.
     kRange,       // Of a reduction's variable.
     kReduceBody,  // Behind the ':'.
     kReduceAxes,
@@ -130,10 +132,13 @@ class ExpressionParser {
     ir::CastKind cast_kind = ir::CastKind::kValue;
     uint8_t detail = 0;  // A Reduction or an AtomicOp.
     const Builtin* builtin = nullptr;
-    uint32_t symbol = 0;   // kIndex; kFunction: the function; kReduceAxes: the reduction; kAtomic: the output.
+    // kIndex; kFunction: the function; kReduceAxes: the reduction; kAtomic: the output; kIdentity: the operation.
+    uint32_t symbol = 0;
     uint32_t begin = 0;    // The marker node that a lazy operator or a reduction began with.
     uint32_t heavy = 0;    // heavy_ when that was.
     uint8_t indices = 0;   // kAtomic.
+    uint8_t parts = 1;     // kIdentity, kReduceBody, kReduceAxes: how many values are wanted,
+    bool listed = false;   // which stand in brackets that are open.
     bool element = false;  // kIndex: the element of an atomic operation.
     Span name;             // kRange.
     Span span;
@@ -198,6 +203,16 @@ class ExpressionParser {
   absl::Status BeginAtomic(ir::AtomicOp op);
   absl::Status CloseAtomic(const Pending& call);
   absl::Status BeginReduction(Reduction reduction);
+  // By an operation of the text's own: its name, its identity, and what is reduced.
+  absl::Status BeginCustom(Pending call);
+  absl::StatusOr<Operation> OperationOf(Span name);
+  absl::Status CheckOperation(uint32_t function, Span name);
+  absl::Status TakeAsNumber(Span name, uint32_t symbol);
+  absl::Status EndIdentity();
+  // Several values, in brackets.
+  absl::Status BeginList(Pending& of);
+  absl::Status CloseList();
+  absl::Status BeginOperand(Pending call);
   absl::Status BeginRange();
   absl::Status Bound();
   absl::Status EndRange();
@@ -205,7 +220,7 @@ class ExpressionParser {
   bool InOperandOverAxes() const { return !axis_reductions_.empty() && !program_.runs_along; }
   absl::Status CloseAxes(Pending call);
   absl::Status Axes(AxisReduction& reduction);
-  void EndReduction(const Pending& call);
+  absl::Status EndReduction(const Pending& call);
 
   Program& program_;
   const Source& source_;

@@ -60,10 +60,10 @@ auto FindIn(const Rows& rows, std::string_view name) -> decltype(&rows[0].value)
 }
 
 constexpr Named<Reduction> kReductions[] = {
-    {"sum", Reduction::kSum},       {"prod", Reduction::kProd},   {"mean", Reduction::kMean},
-    {"min", Reduction::kMin},       {"max", Reduction::kMax},     {"any", Reduction::kAny},
-    {"all", Reduction::kAll},       {"count", Reduction::kCount}, {"argmin", Reduction::kArgmin},
-    {"argmax", Reduction::kArgmax},
+    {"sum", Reduction::kSum},       {"prod", Reduction::kProd},     {"mean", Reduction::kMean},
+    {"min", Reduction::kMin},       {"max", Reduction::kMax},       {"any", Reduction::kAny},
+    {"all", Reduction::kAll},       {"count", Reduction::kCount},   {"argmin", Reduction::kArgmin},
+    {"argmax", Reduction::kArgmax}, {"reduce", Reduction::kCustom},
 };
 constexpr Named<QueryName> kQueries[] = {
     {"index", QueryName::kIndex}, {"size", QueryName::kSize}, {"shape", QueryName::kShape}, {"rank", QueryName::kRank}};

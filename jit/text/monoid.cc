@@ -60,27 +60,28 @@ DType Monoid::accumulator() const {
     case Reduction::kMax:
     case Reduction::kArgmin:
     case Reduction::kArgmax:
-      return operand_ == DType::kBool ? DType::kInt32 : operand_;
+      return operand() == DType::kBool ? DType::kInt32 : operand();
+    case Reduction::kCustom:
+      return operand();
     default:
       break;
   }
-  if (IsHalf(operand_)) return DType::kFloat32;
-  if (operand_ != DType::kBool && !IsInteger(operand_)) return operand_;
+  if (IsHalf(operand())) return DType::kFloat32;
+  if (operand() != DType::kBool && !IsInteger(operand())) return operand();
   if (op_ == Reduction::kMean) return DType::kFloat64;
-  return operand_ == DType::kBool || IsSignedInteger(operand_) ? DType::kInt64 : DType::kUInt64;
+  return operand() == DType::kBool || IsSignedInteger(operand()) ? DType::kInt64 : DType::kUInt64;
 }
 
-DType Monoid::result() const {
-  if (IsPosition(op_)) return DType::kInt64;
-  return IsHalf(operand_) && !WantsBools(op_) ? operand_ : accumulator();
-}
+DType Monoid::result() const { return IsHalf(operand()) && !WantsBools(op_) ? operand() : accumulator(); }
 
 absl::InlinedVector<DType, 2> Monoid::types() const {
+  if (op_ == Reduction::kCustom) return types_;
   if (IsPosition(op_)) return {accumulator(), DType::kInt64};
   return {accumulator()};
 }
 
 ReductionState Monoid::Start(Builder& builder) const {
+  if (op_ == Reduction::kCustom) return start_(builder);
   const DType dtype = accumulator();
   const ValueId start = IsComplex(dtype) ? builder.Cast(dtype, builder.Literal(int64_t{op_ == Reduction::kProd}))
                                          : builder.Constant(dtype, StartOf(op_, dtype));
@@ -88,9 +89,14 @@ ReductionState Monoid::Start(Builder& builder) const {
   return {start, builder.Literal(int64_t{-1})};
 }
 
-ReductionState Monoid::Of(Builder& builder, ValueId operand, ValueId position) const {
+ReductionState Monoid::Of(Builder& builder, absl::Span<const ValueId> operand, ValueId position) const {
+  if (op_ == Reduction::kCustom) {
+    ReductionState state;
+    for (size_t part = 0; part < types_.size(); ++part) state.push_back(builder.Cast(types_[part], operand[part]));
+    return state;
+  }
   const DType dtype = accumulator();
-  const ValueId value = builder.Cast(dtype, operand);
+  const ValueId value = builder.Cast(dtype, operand[0]);
   if (!IsPosition(op_)) return {value};
   position = builder.Cast(DType::kInt64, position);
   if (IsFloat(dtype)) {  // NaNs are no candidates.
@@ -101,6 +107,7 @@ ReductionState Monoid::Of(Builder& builder, ValueId operand, ValueId position) c
 }
 
 ReductionState Monoid::Merge(Builder& builder, const ReductionState& a, const ReductionState& b) const {
+  if (op_ == Reduction::kCustom) return merge_(builder, a, b);
   if (!IsPosition(op_)) return {builder.Apply(OpOf(op_), {a[0], b[0]})};
   const auto both = [&](ValueId x, ValueId y) { return builder.Apply(Op::kBitAnd, {x, y}); };
   const auto either = [&](ValueId x, ValueId y) { return builder.Apply(Op::kBitOr, {x, y}); };
@@ -112,15 +119,33 @@ ReductionState Monoid::Merge(Builder& builder, const ReductionState& a, const Re
   return {builder.Apply(Op::kSelect, {second, b[0], a[0]}), builder.Apply(Op::kSelect, {second, b[1], a[1]})};
 }
 
-ValueId Monoid::Result(Builder& builder, const ReductionState& state, ValueId count) const {
-  if (IsPosition(op_)) return state[1];
+// Positions ascend: of equals the first one stays, and only whether there is one yet has to be asked.
+ReductionState Monoid::Append(Builder& builder, const ReductionState& a, const ReductionState& operand) const {
+  if (!IsPosition(op_)) return Merge(builder, a, operand);
+  ValueId second = ir::kNone;
+  if (IsFloat(accumulator())) {  // What is not behind, or beside a NaN; a NaN of the operand's is no candidate.
+    const Op behind = op_ == Reduction::kArgmin ? Op::kLe : Op::kGe;
+    second = builder.Apply(Op::kBitAnd, {builder.Apply(Op::kNot, {builder.Apply(behind, {a[0], operand[0]})}),
+                                         builder.Apply(Op::kEq, {operand[0], operand[0]})});
+  } else {
+    const Op better = op_ == Reduction::kArgmin ? Op::kLt : Op::kGt;
+    second = builder.Apply(Op::kBitOr, {builder.Apply(better, {operand[0], a[0]}),
+                                        builder.Apply(Op::kLt, {a[1], builder.Constant(DType::kInt64, 0)})});
+  }
+  return {builder.Apply(Op::kSelect, {second, operand[0], a[0]}),
+          builder.Apply(Op::kSelect, {second, operand[1], a[1]})};
+}
+
+ReductionState Monoid::Results(Builder& builder, const ReductionState& state, ValueId count) const {
+  if (op_ == Reduction::kCustom) return state;
+  if (IsPosition(op_)) return {state[1]};
   ValueId result = state[0];
   if (op_ == Reduction::kMean) {
     const DType sum = accumulator();
     const DType dtype = IsComplex(sum) ? PartOf(sum) : sum;  // A real divisor stays real.
     result = builder.Apply(Op::kDiv, {result, builder.Cast(dtype, count)});
   }
-  return builder.Cast(this->result(), result);
+  return {builder.Cast(this->result(), result)};
 }
 
 }  // namespace slipway::text

@@ -42,10 +42,11 @@ enum class NodeKind : uint8_t {
   kOrBegin,
   kOrEnd,
   // Reductions: kReduceBegin, a kReduceFor behind each range, the operand, kReduceEnd; over axes: kReduceAxes, the
-  // operand, kReduceEnd.
-  kReduceBegin,
-  kReduceFor,   // symbol: the variable; operands begin, end, step.
-  kReduceAxes,  // symbol: into Program::axis_reductions.
+  // operand, kReduceEnd. By an operation of the text's own, its identity stands before: count values from the node
+  // `begin` on, which kReduceBegin or kReduceAxes takes; as many operands, and as many results.
+  kReduceBegin,  // symbol: into Program::operations, of such a reduction.
+  kReduceFor,    // symbol: the variable; operands begin, end, step.
+  kReduceAxes,   // symbol: into Program::axis_reductions.
   kReduceEnd,
   kCall,      // symbol: into Program::functions. Its value parameters are the operands; as many results.
   kExternal,  // symbol: into Program::externals; count operands, one result.
@@ -95,19 +96,21 @@ enum class Query : uint8_t {
   kArrayRank,  // Of the array `symbol`.
 };
 
-enum class Reduction : uint8_t { kSum, kProd, kMean, kMin, kMax, kAny, kAll, kCount, kArgmin, kArgmax };
+// kCustom: by one of Program::operations.
+enum class Reduction : uint8_t { kSum, kProd, kMean, kMin, kMax, kAny, kAll, kCount, kArgmin, kArgmax, kCustom };
 
 struct Node {
   NodeKind kind = NodeKind::kInteger;
   ir::Op op = ir::Op::kConst;                // kOperator.
-  uint8_t count = 0;                         // Operands of kOperator, indices of what goes to an element.
+  uint8_t count = 0;                         // Operands of kOperator, indices of what goes to an element, results.
   DType dtype = DType::kVoid;                // kCast, kDeclare, and
   ir::CastKind cast = ir::CastKind::kValue;  // of which kind.
   bool negative = false;                     // kInteger.
   bool lazy = false;    // Markers: what they guard is worth a branch, or may only be evaluated where needed.
   uint8_t detail = 0;   // A Border, Query, Reduction or ir::AtomicOp.
   uint32_t symbol = 0;  // Into Program::symbols, unless the kind says otherwise.
-  uint32_t begin = 0;   // kChooseElse, kChooseEnd, kAndEnd, kOrEnd, kReduceEnd: the node of the Begin.
+  uint32_t begin = 0;   // kChooseElse, kChooseEnd, kAndEnd, kOrEnd, kReduceEnd: the node of the Begin, of that of a
+                        // reduction by a custom operation the first one of its identity.
   Span span;            // For errors: the operator, the name, the number.
   uint64_t bits = 0;
 };
@@ -168,10 +171,28 @@ struct Parameter {
   }
 };
 
+// What a call has as results: one, but of functions and operations that say otherwise.
+inline int ResultsOf(const Node& node) {
+  const bool several = node.kind == NodeKind::kCall ||
+                       (node.kind == NodeKind::kReduceEnd && static_cast<Reduction>(node.detail) == Reduction::kCustom);
+  return several ? node.count : 1;
+}
+
+// An associative operation that a reduction is made with: of two states of some values each, the first ones' first. A
+// function of the text, or one of a library, of one value.
+struct Operation {
+  bool external = false;
+  uint32_t function = 0;  // Into Program::functions, or Program::externals.
+  uint32_t parts = 1;     // Values of a state.
+  Span span;              // Its name, where it is reduced with.
+};
+
 // A reduction over axes of what its operand broadcasts to.
 struct AxisReduction {
   Reduction reduction = Reduction::kSum;
-  std::vector<int> axes;  // Negative ones count from the last; none: all.
+  uint32_t operation = 0;  // kCustom: into Program::operations.
+  uint32_t parts = 1;      // That many operands, and results.
+  std::vector<int> axes;   // Negative ones count from the last; none: all.
   bool keep_dimensions = false;
   uint32_t outer = kNoReduction;  // The reduction that it stands in.
   Span span;
@@ -216,6 +237,7 @@ struct Program {
   std::vector<Node> nodes;
   std::vector<Function> functions;
   std::vector<AnyExternalFunction> externals;  // Functions of libraries, which texts know by their names.
+  std::vector<Operation> operations;           // Of reductions.
   std::vector<AxisReduction> axis_reductions;  // Inner ones after those that they stand in.
   std::vector<ReducedArray> reduced;
   std::vector<std::string> checks;  // Their messages.

@@ -21,8 +21,11 @@ struct Range {
 bool IsStatement(NodeKind kind) { return kind >= NodeKind::kAssign && kind != NodeKind::kBindArray; }
 
 // Whether a node says where another one is (Node::begin).
-bool PointsBack(NodeKind kind) {
-  switch (kind) {
+bool PointsBack(const Node& node) {
+  switch (node.kind) {
+    case NodeKind::kReduceBegin:
+    case NodeKind::kReduceAxes:
+      return static_cast<Reduction>(node.detail) == Reduction::kCustom;
     case NodeKind::kChooseElse:
     case NodeKind::kChooseEnd:
     case NodeKind::kAndEnd:
@@ -35,6 +38,12 @@ bool PointsBack(NodeKind kind) {
   }
 }
 
+// Of a reduction, where its identity begins, too.
+uint32_t BeginOf(const Program& program, uint32_t index) {
+  const Node& node = program.nodes[index];
+  return static_cast<Reduction>(node.detail) == Reduction::kCustom ? node.begin : index;
+}
+
 bool AsksForOutput(const Node& node) {
   return node.kind == NodeKind::kQuery && static_cast<Query>(node.detail) < Query::kArrayExtent;
 }
@@ -44,7 +53,7 @@ class Splitter {
   explicit Splitter(const Program& program) : program_(program), reductions_(program.axis_reductions.size()) {
     for (uint32_t i = 0; i < program.nodes.size(); ++i) {
       const Node& node = program.nodes[i];
-      if (node.kind == NodeKind::kReduceAxes) reductions_[node.symbol].begin = i;
+      if (node.kind == NodeKind::kReduceAxes) reductions_[node.symbol].begin = BeginOf(program, i);
       if (node.kind == NodeKind::kReduceEnd && program.nodes[node.begin].kind == NodeKind::kReduceAxes) {
         reductions_[program.nodes[node.begin].symbol].end = i + 1;
       }
@@ -58,7 +67,10 @@ class Splitter {
     results_.resize(reductions_.size());
     uint32_t results = 0;
     for (const std::vector<uint32_t>& group : groups) {
-      for (uint32_t reduction : group) results_[reduction] = results++;
+      for (uint32_t reduction : group) {
+        results_[reduction] = results;
+        results += At(reduction).parts;
+      }
     }
     for (const std::vector<uint32_t>& group : groups) {
       std::optional<Split::Part> stage = Stage(group);
@@ -135,6 +147,7 @@ class Splitter {
     program.symbols = program_.symbols;
     program.functions = program_.functions;
     program.externals = program_.externals;
+    program.operations = program_.operations;
     program.checks = program_.checks;
     copy.kept.insert(kept.begin(), kept.end());
     copy.place.resize(program_.nodes.size(), kNowhere);
@@ -155,16 +168,20 @@ class Splitter {
       program.inputs.push_back(input);
     } else {
       const uint32_t reduction = ReductionOf(source - whole);
-      program.inputs.push_back({.name = NameOf(reduction), .span = At(reduction).span, .used = true});
+      program.inputs.push_back(
+          {.name = NameOf(reduction, source - whole - results_[reduction]), .span = At(reduction).span, .used = true});
     }
     return static_cast<uint32_t>(inputs.size()) - 1;
   }
   uint32_t ReductionOf(uint32_t result) const {
-    return static_cast<uint32_t>(std::find(results_.begin(), results_.end(), result) - results_.begin());
+    uint32_t r = 0;
+    while (result < results_[r] || result >= results_[r] + At(r).parts) ++r;
+    return r;
   }
-  // A name that nothing in the text has.
-  std::string NameOf(uint32_t reduction) const {
+  // A name that nothing in the text has, for one of a reduction's results.
+  std::string NameOf(uint32_t reduction, uint32_t part) const {
     std::string name = Cat(Name(At(reduction).reduction), reduction);
+    if (part != 0) name = Cat(name, "_", part);
     const auto taken = [&](const Symbol& symbol) { return symbol.name == name; };
     while (std::any_of(program_.symbols.begin(), program_.symbols.end(), taken)) name += "_";
     return name;
@@ -185,6 +202,12 @@ class Splitter {
                                .index = input,
                                .span = program.inputs[input].span});
     return static_cast<uint32_t>(program.symbols.size()) - 1;
+  }
+
+  // The reduction over axes, if any, that the node begins.
+  uint32_t BeginningAt(uint32_t node) const {
+    const auto found = std::find_if(reductions_.begin(), reductions_.end(), [&](Range r) { return r.begin == node; });
+    return found == reductions_.end() ? kNowhere : static_cast<uint32_t>(found - reductions_.begin());
   }
 
   void Use(Copy& copy, uint32_t symbol, bool plain, bool indexed, bool asked) const {
@@ -219,16 +242,18 @@ class Splitter {
     Program& program = copy.part.program;
     for (uint32_t i = range.begin; i < range.end; ++i) {
       const Node& node = program_.nodes[i];
-      if (node.kind == NodeKind::kReduceAxes && copy.kept.count(node.symbol) == 0) {
-        const auto source = static_cast<uint32_t>(program_.inputs.size()) + results_[node.symbol];
-        if (copy.open != kNowhere) {
-          AddElement(copy, source, node.span);
-        } else {
+      if (const uint32_t reduction = BeginningAt(i); reduction != kNowhere && copy.kept.count(reduction) == 0) {
+        for (uint32_t part = 0; part < At(reduction).parts; ++part) {
+          const auto source = static_cast<uint32_t>(program_.inputs.size()) + results_[reduction] + part;
+          if (copy.open != kNowhere) {
+            AddElement(copy, source, At(reduction).span);
+            continue;
+          }
           const uint32_t symbol = SymbolOf(copy, source);
           program.inputs[program.symbols[symbol].index].plain = true;
-          Add(copy, {.kind = NodeKind::kName, .symbol = symbol, .span = node.span});
+          Add(copy, {.kind = NodeKind::kName, .symbol = symbol, .span = At(reduction).span});
         }
-        i = reductions_[node.symbol].end - 1;
+        i = reductions_[reduction].end - 1;
         continue;
       }
       copy.place[i] = static_cast<uint32_t>(program.nodes.size());
@@ -280,7 +305,7 @@ class Splitter {
   Split::Part Finish(Copy copy) const {
     Program& program = copy.part.program;
     for (uint32_t i = 0; i < copy.place.size(); ++i) {
-      if (copy.place[i] == kNowhere || !PointsBack(program_.nodes[i].kind)) continue;
+      if (copy.place[i] == kNowhere || !PointsBack(program_.nodes[i])) continue;
       Node& node = program.nodes[copy.place[i]];
       // A kFunction points behind its kFunctionEnd.
       node.begin = node.kind == NodeKind::kFunction ? copy.place[node.begin - 1] + 1 : copy.place[node.begin];
@@ -318,8 +343,9 @@ class Splitter {
         if (AsksForOutput(node) || node.kind == NodeKind::kCheck ||
             (node.kind == NodeKind::kReduceAxes && t >= group.size()))
           return std::nullopt;
-        if (node.kind == NodeKind::kCall && functions.insert(node.symbol).second) {
-          const uint32_t begin = program_.functions[node.symbol].begin;
+        const std::optional<uint32_t> function = CalledBy(node);
+        if (function.has_value() && functions.insert(*function).second) {
+          const uint32_t begin = program_.functions[*function].begin;
           todo.push_back({begin, program_.nodes[begin].begin});
           definitions.push_back(todo.back());
         }
@@ -341,14 +367,28 @@ class Splitter {
     Program& program = copy.part.program;
     for (uint32_t r : group) {
       Nodes(copy, reductions_[r]);
-      const auto output = static_cast<uint32_t>(program.outputs.size());
-      program.outputs.push_back(
-          {.name = NameOf(r), .shape = ShapeRule::kElementwise, .span = At(r).span, .used = true});
-      program.symbols.push_back({.name = NameOf(r), .kind = SymbolKind::kOutput, .index = output, .span = At(r).span});
-      Add(copy,
-          {.kind = NodeKind::kAssign, .symbol = static_cast<uint32_t>(program.symbols.size()) - 1, .span = At(r).span});
+      const auto symbol = static_cast<uint32_t>(program.symbols.size());
+      for (uint32_t part = 0; part < At(r).parts; ++part) {
+        const std::string name = NameOf(r, part);
+        const auto output = static_cast<uint32_t>(program.outputs.size());
+        program.outputs.push_back({.name = name, .shape = ShapeRule::kElementwise, .span = At(r).span, .used = true});
+        program.symbols.push_back({.name = name, .kind = SymbolKind::kOutput, .index = output, .span = At(r).span});
+      }
+      for (uint32_t part = At(r).parts; part-- > 0;) {  // The last result lies on top.
+        Add(copy, {.kind = NodeKind::kAssign, .symbol = symbol + part, .span = At(r).span});
+      }
     }
     return Finish(std::move(copy));
+  }
+
+  // The function of the text that a node has called, itself or where states are merged.
+  std::optional<uint32_t> CalledBy(const Node& node) const {
+    if (node.kind == NodeKind::kCall) return node.symbol;
+    const bool reduces = node.kind == NodeKind::kReduceBegin || node.kind == NodeKind::kReduceAxes;
+    if (!reduces || static_cast<Reduction>(node.detail) != Reduction::kCustom) return std::nullopt;
+    const uint32_t at = node.kind == NodeKind::kReduceAxes ? At(node.symbol).operation : node.symbol;
+    const Operation& operation = program_.operations[at];
+    return operation.external ? std::nullopt : std::optional<uint32_t>(operation.function);
   }
 
   // The statement that gives a constant its value; none where it gives several theirs.

@@ -233,11 +233,10 @@ absl::Status StatementParser::Value(std::string_view what) {
     return source_.ErrorAt(targets_[0], Cat("an assignment to ", results, " names"), "at most 255 are allowed");
   SLIPWAY_RETURN_IF_ERROR(LastExpression(results));
   const Node& last = program_.nodes.back();
-  if (results != 1 && (last.kind != NodeKind::kCall || last.count != results)) {
+  if (const int given = ResultsOf(last); given != results && results != 1) {
     return source_.ErrorAt(
         targets_[0],
-        Cat(results, " names are assigned, but the expression has ", last.kind == NodeKind::kCall ? last.count : 1,
-            last.kind == NodeKind::kCall && last.count != 1 ? " results" : " result"),
+        Cat(results, " names are assigned, but the expression has ", given, given == 1 ? " result" : " results"),
         "call a function with as many results");
   }
   return absl::OkStatus();

@@ -66,6 +66,26 @@ std::vector<const char*> Names() {
 INSTANTIATE_TEST_SUITE_P(All, JaggedFamily, ::testing::ValuesIn(Names()),
                          [](const auto& info) { return std::string(info.param); });
 
+// The second way of those that have one.
+class JaggedByAlgorithm : public JaggedRunner, public ::testing::WithParamInterface<const char*> {};
+
+TEST_P(JaggedByAlgorithm, PassesAllCases) {
+  const Tally tally = jagged::Run(FamilyNamed(GetParam()), kData, device_, stream_, Way::kAlgorithm).value();
+  EXPECT_EQ(tally.passed, tally.total) << tally.first_failure;
+}
+
+std::vector<const char*> NamesByAlgorithm() {
+  std::vector<const char*> names;
+  for (const Family& family : AllFamilies()) {
+    if (family.by_algorithm != nullptr) names.push_back(family.name);
+  }
+  return names;
+}
+INSTANTIATE_TEST_SUITE_P(All, JaggedByAlgorithm, ::testing::ValuesIn(NamesByAlgorithm()),
+                         [](const auto& info) { return std::string(info.param); });
+
+TEST(JaggedFamilies, SomeHaveTwoWays) { EXPECT_EQ(NamesByAlgorithm().size(), 18u); }
+
 TEST(JaggedFamilies, EveryFileHasAFamilyAndEveryFamilyAFile) {
   std::set<std::string> files, families;
   for (const auto& entry : std::filesystem::directory_iterator(kData)) {

@@ -25,10 +25,11 @@ void CheckProgram(const Program& program) {
   for (const Node& node : program.nodes) {
     SLIPWAY_FUZZ_CHECK(node.span.offset + node.span.length <= program.source.text().size(), "a place past the text");
     SLIPWAY_FUZZ_CHECK(node.begin <= program.nodes.size() || node.kind == NodeKind::kBindArray, "a node past the last");
-    const size_t symbols = node.kind == NodeKind::kCall         ? program.functions.size()
-                           : node.kind == NodeKind::kElement    ? program.reduced.size()
-                           : node.kind == NodeKind::kReduceAxes ? program.axis_reductions.size()
-                                                                : program.symbols.size();
+    const size_t symbols = node.kind == NodeKind::kCall          ? program.functions.size()
+                           : node.kind == NodeKind::kElement     ? program.reduced.size()
+                           : node.kind == NodeKind::kReduceAxes  ? program.axis_reductions.size()
+                           : node.kind == NodeKind::kReduceBegin ? program.operations.size()
+                                                                 : program.symbols.size();
     SLIPWAY_FUZZ_CHECK(node.symbol == 0 || node.symbol < symbols, "a symbol that is not there");
   }
   SLIPWAY_FUZZ_CHECK(!program.outputs.empty(), "a program without an output");

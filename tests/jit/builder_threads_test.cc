@@ -66,7 +66,11 @@ TEST_F(BuilderTest, PrintfFormats) {
   EXPECT_EQ(message("%d", {DType::kFloat32}), "printf: '%d' is given float32; it prints integers: cast it, or use %g");
   EXPECT_EQ(message("%g", {DType::kInt32}), "printf: '%g' is given int32; it prints floats: cast it, or use %d");
   EXPECT_EQ(message("%g", {DType::kComplex64}), "printf: '%g' is given complex64; print its real and imaginary part");
-  EXPECT_EQ(message("%c", {DType::kInt64}), "printf: '%c' is given a 64-bit integer; cast it to int32");
+  EXPECT_EQ(message("%99999d", {DType::kInt64}),
+            "printf: '%99999d' asks for too many places; a width or a precision is at most 999");
+  EXPECT_EQ(message("%.1000f", {DType::kFloat32}),
+            "printf: '%.1000f' asks for too many places; a width or a precision is at most 999");
+  EXPECT_EQ(message("%c%999.999f", {DType::kInt64, DType::kFloat64}), "");
   EXPECT_EQ(message(std::string("a\0b", 3), {}), "printf: the format has a NUL character");
   EXPECT_THAT(message("", std::vector<DType>(33, DType::kInt8)), HasSubstr("33 operands; at most 32 are possible"));
 }

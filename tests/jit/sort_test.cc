@@ -77,6 +77,15 @@ TYPED_TEST(SegmentsTest, AnyLengths) {
     EXPECT_TRUE(SameBits(this->template Read<TypeParam>(SegmentedSort(this->stream_, array, bounds, options)),
                          Taken(keys, order)));
     EXPECT_TRUE(SameBits(this->template Read<int64_t>(SegmentedArgsort(this->stream_, array, bounds, options)), order));
+    // Values tell equal keys apart.
+    std::vector<double> numbers(keys.size());
+    std::iota(numbers.begin(), numbers.end(), 0);
+    const AnyArray values = this->template Make<double>(numbers);
+    const absl::StatusOr<SortedByKey> both = SegmentedSortByKey(this->stream_, array, {values, array}, bounds, options);
+    ASSERT_TRUE(both.ok()) << both.status();
+    EXPECT_TRUE(SameBits(this->template Read<TypeParam>(both->keys), Taken(keys, order)));
+    EXPECT_EQ(this->template Read<double>(both->values[0]), Taken(numbers, order));
+    EXPECT_TRUE(SameBits(this->template Read<TypeParam>(both->values[1]), Taken(keys, order)));
   }
 }
 
@@ -267,6 +276,24 @@ TEST_F(SortsTest, OutsideOfSegments) {
   EXPECT_THAT(Read<int64_t>(order), ElementsAre(-1, -1, 4, 3, 2, 7, 6, 5, -1, -1));
 }
 
+TEST_F(SortsTest, ValuesOfSegments) {
+  const AnyArray keys = Make<float>({9, 8, NAN, 6, 5, 4, 3, 2, 1, 0}), offsets = Make<int32_t>({2, 5, 5, 8});
+  const AnyArray values = Make<int16_t>({0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
+  const AnyArray into = Make<int16_t>(std::vector<int16_t>(20, -1));
+  const AnyArray to = into.Sliced({Slice{.step = 2}}).value();
+  // The keys in place; NaNs last both ways.
+  ASSERT_TRUE(
+      SegmentedSortByKeyInto(stream_, keys, {Arg(to)}, keys, {Arg(values)}, offsets, {.descending = true}).ok());
+  EXPECT_THAT(Read<int16_t>(to), ElementsAre(-1, -1, 3, 4, 2, 5, 6, 7, -1, -1));
+  EXPECT_THAT(Read<float>(keys), ElementsAre(9, 8, 6, 5, testing::IsNan(), 4, 3, 2, 1, 0));
+  // Without segments, without elements, without values.
+  ASSERT_TRUE(SegmentedSortByKeyInto(stream_, keys, {Arg(to)}, keys, {Arg(values)}, Make<int32_t>({0})).ok());
+  EXPECT_THAT(Read<int16_t>(to), ElementsAre(-1, -1, 3, 4, 2, 5, 6, 7, -1, -1));
+  const AnyArray none = Make<float>({});
+  EXPECT_EQ(SegmentedSortByKey(stream_, none, {none}, Make<int64_t>({0, 0, 0})).value().values[0].size(), 0);
+  EXPECT_THAT(Read<float>(SegmentedSortByKey(stream_, keys, {}, offsets).value().keys).at(2), 5);
+}
+
 // Offsets that fall or lie outside touch nothing but the arrays: SLIPWAY_CPU_CHECK=memory sees what is accessed.
 TEST_F(SortsTest, WrongOffsetsStayInside) {
   const AnyArray keys = Make<float>(MakeKeys<float>(30000, Pattern::kAnyBits));
@@ -281,6 +308,7 @@ TEST_F(SortsTest, WrongOffsetsStayInside) {
          0, 3000, 0, 3000, 0, 3000, 0, 3000, 0, 3000, 0, 3000, 0, 3000, 0, 3000}}) {
     ASSERT_TRUE(SegmentedSort(stream_, keys, Make<int64_t>(offsets)).ok());
     ASSERT_TRUE(SegmentedArgsort(stream_, keys, Make<int64_t>(offsets)).ok());
+    ASSERT_TRUE(SegmentedSortByKey(stream_, keys, {keys}, Make<int64_t>(offsets)).ok());
     ASSERT_TRUE(stream_.Synchronize().ok());
   }
 }
@@ -395,6 +423,15 @@ TEST_F(SortsTest, Messages) {
 
   EXPECT_THAT(MessageOf(SortByKey(stream_, keys, {keys, offsets}).status()),
               HasSubstr("SortByKey: values[1]: int32[2]: the keys have the shape (3,); give a value for each"));
+  EXPECT_THAT(
+      MessageOf(SegmentedSortByKey(stream_, keys, {offsets}, offsets).status()),
+      HasSubstr("SegmentedSortByKey: values[0]: int32[2]: the keys have the shape (3,); give a value for each"));
+  EXPECT_THAT(MessageOf(SegmentedSortByKey(stream_, Make<float>({1, 2}, {1, 2}), {keys}, offsets).status()),
+              HasSubstr("segments are parts of an array of one dimension; reshape it"));
+  EXPECT_EQ(MessageOf(SegmentedSortByKeyInto(stream_, keys, {}, keys, {keys}, offsets)),
+            "SegmentedSortByKeyInto: sorted_values has 0 arrays and values 1; give one for each");
+  EXPECT_THAT(MessageOf(SegmentedSortByKeyInto(stream_, keys, {keys}, keys, {keys}, offsets)),
+              HasSubstr("sorted_values[0]: float32[3]: overlaps another output"));
   const AnyArray other = Make<float>({0, 0, 0});
   EXPECT_EQ(MessageOf(SortByKeyInto(stream_, other, {}, keys, {keys})),
             "SortByKeyInto: sorted_values has 0 arrays and values 1; give one for each");

@@ -371,8 +371,14 @@ TEST_F(AlgorithmsTest, Mistakes) {
               HasSubstr("overlaps the offsets"));
   EXPECT_THAT(message(Elementwise::Parse("y = sum(x, axis=0, axis=1)")), HasSubstr("axis= stands there twice"));
   EXPECT_THAT(
-      Values<float>(Select(stream_, "kept_ + count_", "kept_ > 1", {{"kept_", x}, {"count_", x}}).value().Get(stream_)),
+      Values<float>(Select(stream_, "value + total", "value > 1", {{"value", x}, {"total", x}}).value().Get(stream_)),
       ElementsAre(4, 6));
+  EXPECT_EQ(message(Select(stream_, "x + frob(x)", "x > 1", {{"x", x}})),
+            "expression:1:13: unknown function 'frob'\n"
+            "  value = x + frob(x)\n"
+            "              ^~~~");
+  EXPECT_THAT(message(Select(stream_, "x", "x > ", {{"x", x}})), HasSubstr("\n  condition = x > \n"));
+  EXPECT_THAT(message(Select(stream_, "x +", "x > 1", {{"x", x}})), HasSubstr("\n  value = x +\n"));
   const Elementwise bound_text = Elementwise::Parse("z = k * sum(x)").value();
   const auto out = Array<float, 1>::Zeros(device_, int64_t{1}).value();
   const Arg bound_args[] = {Arg(out), Arg(2.0f), Arg(x)};

@@ -186,6 +186,17 @@ TEST_F(SharedReductionsTest, FloatsWithinTheErrorOfPairwiseSums) {
   for (int i = 0; i < 5; ++i) EXPECT_EQ(Run<float>("z = sum(x)", array), once);
 }
 
+// More states than a block has room for.
+TEST_F(SharedReductionsTest, Many) {
+  std::string text = "y = 0";
+  int64_t factors = 0;
+  for (int i = 1; i <= 40; ++i) {
+    text += " + sum(x * " + std::to_string(i) + ")";
+    factors += i;
+  }
+  EXPECT_EQ(Run<int64_t>(text, From(std::vector<int32_t>(70000, 2))), std::vector<int64_t>{2 * 70000 * factors});
+}
+
 TEST_F(SharedReductionsTest, NansAndZeros) {
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
   std::vector<float> x(50000, kNan);
@@ -299,7 +310,7 @@ TEST_F(SharedReductionsTest, IntoWhatIsThere) {
   EXPECT_EQ(Values(shares), std::vector<float>(n, 0.5f));
   EXPECT_EQ(Values(out), (std::vector<double>{0, 0, 0, 0, 30000, 0}));
   const absl::Status refused = share->Into(stream_, array, array, 1.0f);
-  EXPECT_THAT(std::string(refused.message()), HasSubstr("overlaps input 'x', which is read by index"));
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("overlaps input 'x', which is reduced"));
 }
 
 TEST_F(SharedReductionsTest, InAGraph) {
