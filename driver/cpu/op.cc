@@ -33,6 +33,7 @@ std::shared_ptr<Op> CopyForGraph(const Op& op) {
   copy->priority = op.priority;
   copy->function = op.function;
   copy->launch = op.launch;
+  copy->launch.grid_workspace = nullptr;  // A run's, if one is on.
   copy->cooperative = op.cooperative;
   copy->blocks = op.blocks;
   copy->chunk = op.chunk;
