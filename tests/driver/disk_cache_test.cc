@@ -298,9 +298,7 @@ TEST_F(DiskCacheTest, WhatTheEnvironmentSays) {
   // The limit counts, whoever names the folder; what the program says counts more.
   for (const char* first : {"folder", "limit", "neither"}) {
     fs::remove_all(root_ + "/limited");
-    run({{"SLIPWAY_CACHE_DIR", root_ + "/limited"},
-         {"SLIPWAY_CACHE_BYTES", "10"},
-         {"SLIPWAY_DISK_CACHE_FIRST", first}},
+    run({{"SLIPWAY_CACHE_DIR", root_ + "/limited"}, {"SLIPWAY_CACHE_BYTES", "10"}, {"SLIPWAY_DISK_CACHE_FIRST", first}},
         [&](const std::string& out) {
           EXPECT_THAT(out, HasSubstr(first == std::string("limit") ? "other is value" : "other is nothing"));
         });
