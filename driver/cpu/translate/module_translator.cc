@@ -25,8 +25,8 @@ namespace slipway::cpu {
 namespace {
 
 // Threads of neighbouring blocks that run as one block: enough that what a block costs does not show, few enough that
-// what several rows of them share stays in the nearest cache.
-constexpr uint32_t kThreadsTogether = 16384;
+// what several rows of them share stays in a cache of the core.
+constexpr uint32_t kThreadsTogether = 65536;
 
 // The loops around a kernel's body: blocks of the range, then threads z, y and x; x innermost, where it can vectorise.
 // Where a thread's global index along x is all that a kernel asks for, blocks that are neighbours along x run as one
