@@ -154,8 +154,9 @@ bool MakeFolders(const std::string& path) {
   return mkdir(path.c_str(), 0700) == 0 || errno == EEXIST;
 }
 
+constexpr char kMend[] = "; set SLIPWAY_CACHE_DIR to a folder of your own, or to off";
+
 absl::Status CheckFolder(const std::string& path) {
-  constexpr const char* kMend = "; set SLIPWAY_CACHE_DIR to a folder of your own, or to off";
   const auto error = [&](auto... parts) {
     return absl::FailedPreconditionError(absl::StrCat("compiled kernels are not kept: ", path, " ", parts..., kMend));
   };
@@ -177,18 +178,16 @@ absl::StatusOr<std::string> FolderFromEnvironment() {
   if (xdg != nullptr && xdg[0] == '/') return absl::StrCat(xdg, "/slipway");  // A relative one is to be ignored.
   const char* const home = variable("HOME");
   if (home != nullptr && home[0] != '\0') {
+    const auto error = [&](auto... parts) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("compiled kernels are not kept: $HOME, ", home, ", ", parts..., kMend));
+    };
     // One that is not there belongs to nobody ("/nonexistent"), and is not made even by those who could.
     struct stat info;
-    if (stat(home, &info) == 0 && info.st_uid == geteuid()) return absl::StrCat(home, "/.cache/slipway");
+    if (stat(home, &info) != 0) return error("cannot be looked at (", std::strerror(errno), ")");
     // Nor is another's, as of a program that runs as root for a user: who owns it may not write to what would be made.
-    if (stat(home, &info) == 0) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("compiled kernels are not kept: $HOME, ", home,
-                       ", belongs to another user; set SLIPWAY_CACHE_DIR to a folder of your own, or to off"));
-    }
-    return absl::FailedPreconditionError(absl::StrCat("compiled kernels are not kept: $HOME, ", home,
-                                                      ", cannot be looked at (", std::strerror(errno),
-                                                      "); set SLIPWAY_CACHE_DIR to a folder of your own, or to off"));
+    if (info.st_uid != geteuid()) return error("belongs to another user");
+    return absl::StrCat(home, "/.cache/slipway");
   }
   const bool relative = xdg != nullptr && xdg[0] != '\0';
   return absl::FailedPreconditionError(
@@ -196,7 +195,7 @@ absl::StatusOr<std::string> FolderFromEnvironment() {
                    relative ? absl::StrCat("XDG_CACHE_HOME, ", xdg,
                                            ", is relative and so ignored, and SLIPWAY_CACHE_DIR and HOME are not")
                             : "none of SLIPWAY_CACHE_DIR, XDG_CACHE_HOME and HOME is",
-                   " set; set SLIPWAY_CACHE_DIR to a folder of your own, or to off"));
+                   " set", kMend));
 }
 
 bool IsOff(const std::string& folder) { return folder.empty() || folder == "off"; }

@@ -143,7 +143,7 @@ std::vector<IncludedFile> FindIncludes(std::string_view source, const std::strin
         const std::string path = NormalPath(candidate);
         if (seen.count(path) != 0) break;
         std::string stamp = StampOf(path);
-        if (!Read(path, &content)) continue;
+        if (stamp.empty() || !Read(path, &content)) continue;
         seen.insert(path);
         bytes += content.size();
         if (files.size() == kMaxFiles || bytes > kMaxBytes) {

@@ -5,7 +5,6 @@
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
-#include "llvm/Transforms/Utils/Local.h"
 
 namespace slipway::cpu {
 namespace {

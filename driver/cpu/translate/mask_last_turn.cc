@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "driver/cpu/translate/thread_loop.h"
 #include "llvm/Analysis/InstructionSimplify.h"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/Analysis/VectorUtils.h"
@@ -109,11 +110,7 @@ std::optional<MaskedLoop> Find(const llvm::Loop& candidate) {
       !match::match(loop.index->getIncomingValueForBlock(loop.before), match::m_Zero()) || !FindMasks(&loop)) {
     return std::nullopt;
   }
-  for (const Instruction& instruction : *loop.body) {
-    for (const llvm::User* user : instruction.users()) {
-      if (llvm::cast<Instruction>(user)->getParent() != loop.body) return std::nullopt;
-    }
-  }
+  if (IsUsedBehind(candidate)) return std::nullopt;
   return loop;
 }
 
